@@ -1,0 +1,1 @@
+"""Benchmarks of harmonium against its peer; every result is written with its provenance."""

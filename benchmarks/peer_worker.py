@@ -1,0 +1,143 @@
+"""The peer's side of the pipe: runs in the environment of the peer, never imported by us.
+
+One request a line on standard input, ``{"method": name, "kwargs": {...}}``; one answer a line on standard output, either
+``{"result": ...}`` or ``{"error": message}``. The first line, ``{"result": "ready"}``, says that the peer is imported.
+
+To measure something else, add a function with ``@method``: its keyword arguments come from the caller, and what it returns
+(numbers, strings, lists, dictionaries, NumPy arrays) goes back. It imports the peer in its body: nothing of the peer may be
+imported before standard output is out of its reach.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module, metadata
+from typing import Any, TextIO
+
+import numpy as np
+from numba import njit
+
+METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Offer a function to the caller, under its own name."""
+    METHODS[function.__name__] = function
+    return function
+
+
+@method
+def versions() -> dict[str, str]:
+    """Report the versions of Python, the peer and the packages that it computes with."""
+    packages = ("harmoniums", "numpy", "scipy", "numba", "numba-scipy", "pandas", "lifelines", "scikit-survival")
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in packages}
+
+
+@method
+def truncated_gamma_seconds(
+    alpha: float, beta: float, lower: float, n_draws: int, repeats: int, sampler: str | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Time draws from the density proportional to x^(alpha - 1) exp(-beta x) on [lower, 1].
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Shape and rate, the conventions of the peer's samplers as of ours.
+    lower : float
+        Where the interval starts.
+    n_draws : int
+        Draws in one call of the peer's array-level sampler.
+    repeats : int
+        Calls; the fastest counts.
+    sampler : {"right", "interval"}, optional
+        The peer has two samplers, and its Gibbs sweeps use both: "right" draws on [0, 1] in the free (sleep) phase;
+        "interval" draws censored times on [lower, 1] in the clamped (wake) phase, by a rejection that may hardly ever accept
+        when ``lower`` is small. If None, "right" when ``lower`` is 0 and else "interval".
+    seed : int, optional
+        Seed of Numba's random numbers.
+
+    Returns
+    -------
+    dict
+        ``seconds`` of the fastest call, ``seconds_per_draw``, the ``mean`` of the draws of all calls, and the ``sampler``.
+    """
+    from harmoniums.samplers import sample_interval_truncated_gamma_distribution, sample_right_truncated_gamma_distribution
+
+    if sampler is None:
+        sampler = "right" if lower == 0.0 else "interval"
+    if sampler not in ("right", "interval"):
+        raise ValueError(f'sampler must be "right" or "interval", got {sampler!r}')
+    if sampler == "right" and lower != 0.0:
+        raise ValueError(f'the peer\'s "right" sampler draws on [0, 1] only, got lower={lower}; use "interval"')
+
+    def draw(a: np.ndarray, b: np.ndarray, left: np.ndarray) -> np.ndarray:
+        if sampler == "right":
+            return sample_right_truncated_gamma_distribution(a, b, 1.0)
+        return sample_interval_truncated_gamma_distribution(a, b, left)
+
+    _seed_numba(seed)
+    easy = np.full(10, 1.5)
+    draw(easy, easy, np.zeros(10))  # warm up where every proposal is soon accepted
+
+    arguments = [np.full(n_draws, float(value)) for value in (alpha, beta, lower)]
+    seconds, means = [], []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        draws = draw(*arguments)
+        seconds.append(time.perf_counter() - begin)
+        means.append(draws.mean())
+    return {
+        "seconds": min(seconds),
+        "seconds_per_draw": min(seconds) / n_draws,
+        "mean": np.mean(means),
+        "sampler": sampler,
+    }
+
+
+@njit
+def _seed_numba(seed: int) -> None:
+    """Seed the generator of compiled code, which is not that of NumPy."""
+    np.random.seed(seed)
+
+
+def _as_json(value: Any) -> Any:
+    """Turn NumPy's arrays and scalars into what JSON knows."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"a method returned a {type(value).__name__}, which JSON cannot carry")
+
+
+def _answer(request: str) -> str:
+    """Carry out one request; an exception becomes an answer too."""
+    try:
+        call = json.loads(request)
+        if call["method"] not in METHODS:
+            raise LookupError(f"no method {call['method']!r}; there are: {', '.join(sorted(METHODS))}")
+        return json.dumps({"result": METHODS[call["method"]](**call["kwargs"])}, default=_as_json)
+    except Exception as error:  # noqa: BLE001, whatever it is, the caller wants to know
+        return json.dumps({"error": f"{type(error).__name__}: {error}"})
+
+
+def _reserve_stdout() -> TextIO:
+    """Keep the real standard output for the protocol; whatever the peer or Numba prints goes to standard error."""
+    protocol = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)
+    return protocol
+
+
+def main() -> None:
+    """Answer until the caller hangs up."""
+    protocol = _reserve_stdout()
+    import_module("harmoniums")  # compiles
+    print(json.dumps({"result": "ready"}), file=protocol)
+    for request in sys.stdin:
+        print(_answer(request), file=protocol)
+
+
+if __name__ == "__main__":
+    main()

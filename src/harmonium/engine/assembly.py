@@ -1,0 +1,235 @@
+"""Turning rows of cells into what the sum over states needs.
+
+Observed cells become statistics, which enter linearly. Every unobserved cell becomes a factor for each hidden state, and is
+written down as where that factor is found: in a *shared* row, when the same cell stands in many rows (a free cell, a repeated
+interval), or as a combination of rows of an endpoint's table (:mod:`harmonium.engine.panels`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonium.cells import Layout
+from harmonium.compilation import compiled
+from harmonium.engine.panels import NODES, Grid, part_of_panel
+from harmonium.units.contract import Array
+from harmonium.units.registry import write_statistics
+
+__all__ = ["Chunk", "Sharing", "assemble"]
+
+Integers = NDArray[np.int64]
+_UNRESOLVED = -2  # an interval on a column without a table, whose shared row is looked up after compiled code
+
+
+class Chunk(NamedTuple):
+    """Some rows, assembled. A cell of an endpoint's table is the sum of up to two parts of panels and some whole rows.
+
+    Attributes
+    ----------
+    statistics : ndarray of shape (n_rows, n_statistics)
+        Of observed cells; zero where not observed.
+    first_cell : ndarray of shape (n_rows + 1,)
+        Where each row's unobserved cells begin.
+    shared : ndarray of shape (n_cells,)
+        The cell's shared row, or -1.
+    column : ndarray of shape (n_cells,)
+        The cell's column.
+    parts : ndarray of shape (n_cells, 2)
+        Up to two parts of panels, or -1.
+    whole : ndarray of shape (n_cells, 2)
+        First whole row and how many.
+    error : ndarray of shape (n_cells,)
+        Row of the error table for the whole rows, or -1.
+    part_row, part_error : ndarray of shape (n_parts,)
+        First node row and error row of each part.
+    part_length : ndarray of shape (n_parts,)
+        Its length in ln x.
+    part_weights : ndarray of shape (n_parts, NODES)
+        Weights of its panel's nodes.
+    """
+
+    statistics: Array
+    first_cell: Integers
+    shared: Integers
+    column: Integers
+    parts: Integers
+    whole: Integers
+    error: Integers
+    part_row: Integers
+    part_error: Integers
+    part_length: Array
+    part_weights: Array
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory taken."""
+        return sum(array.nbytes for array in self)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Which cells have shared rows.
+
+    Attributes
+    ----------
+    free_row : ndarray of shape (n_columns,)
+        The shared row of a free cell of each column.
+    interval_row : dict
+        (column, lower, upper) to shared row, for intervals on columns without a table.
+    """
+
+    free_row: Integers
+    interval_row: dict[tuple[int, float, float], int]
+
+
+@compiled
+def _is_free(lower: float, upper: float, lowest: float, highest: float) -> bool:
+    return np.isnan(lower) or (lower <= lowest and upper >= highest)
+
+
+@compiled
+def _count(lower: Array, upper: Array, domain: Array, tabulated: NDArray[np.bool_]) -> tuple[int, int]:
+    """Unobserved cells, and how many parts of panels they can need."""
+    n_cells = n_parts = 0
+    for row in range(lower.shape[0]):
+        for column in range(lower.shape[1]):
+            low, high = lower[row, column], upper[row, column]
+            if low != high:
+                n_cells += 1
+                if tabulated[column] and not _is_free(low, high, domain[column, 0], domain[column, 1]):
+                    n_parts += 1 if low <= domain[column, 0] or high >= domain[column, 1] else 2
+    return n_cells, n_parts
+
+
+@compiled
+def _split_interval(
+    lower: float, upper: float, edges: Array, half_widths: Array, weights: Array, lengths: Array
+) -> tuple[int, int, int, int]:
+    """Cut (lower, upper] at panel edges: (panel of a first part or -1, first whole panel, end of whole panels, last part or -1)."""
+    n_panels = half_widths.size
+    first = min(int(np.searchsorted(edges, lower, side="right")) - 1, n_panels - 1) if lower > 0.0 else -1
+    last = int(np.searchsorted(edges, upper, side="left")) - 1 if upper < 1.0 else n_panels
+    if first == last:
+        lengths[0] = part_of_panel(edges, half_widths, first, lower, upper, weights[0])
+        return first, first + 1, first + 1, -1
+    begin = 0
+    first_part = -1
+    if first >= 0:
+        begin = first
+        if lower > edges[first]:
+            first_part = first
+            lengths[0] = part_of_panel(edges, half_widths, first, lower, edges[first + 1], weights[0])
+            begin = first + 1
+    end = last
+    last_part = -1
+    if last < n_panels:
+        if upper < edges[last + 1]:
+            last_part = last
+            lengths[1] = part_of_panel(edges, half_widths, last, edges[last], upper, weights[1])
+        else:
+            end = last + 1
+    return first_part, begin, end, last_part
+
+
+@compiled
+def _assemble(
+    lower: Array,
+    upper: Array,
+    codes: Integers,
+    offsets: Integers,
+    domain: Array,
+    table_row: Integers,
+    error_row: Integers,
+    free_row: Integers,
+    edges: Array,
+    half_widths: Array,
+    chunk: Chunk,
+) -> int:
+    """Fill the arrays of a chunk; returns the number of parts used."""
+    n_panels = half_widths.size
+    cell = part = 0
+    weights, lengths = np.empty((2, NODES)), np.empty(2)
+    for row in range(lower.shape[0]):
+        chunk.first_cell[row] = cell
+        for column in range(lower.shape[1]):
+            low, high = lower[row, column], upper[row, column]
+            if low == high:
+                write_statistics(codes[column], low, chunk.statistics[row, offsets[column] : offsets[column + 1]])
+                continue
+            chunk.shared[cell] = -1
+            chunk.column[cell] = column
+            chunk.parts[cell, 0] = chunk.parts[cell, 1] = -1
+            chunk.whole[cell, 0] = chunk.whole[cell, 1] = 0
+            chunk.error[cell] = -1
+            if _is_free(low, high, domain[column, 0], domain[column, 1]):
+                chunk.shared[cell] = free_row[column]
+            elif table_row[column] < 0:
+                chunk.shared[cell] = _UNRESOLVED
+                chunk.whole[cell, 0] = row
+            else:
+                rows, errors = table_row[column], error_row[column]
+                first, begin, end, last = _split_interval(max(low, 0.0), min(high, 1.0), edges, half_widths, weights, lengths)
+                for side in range(2):
+                    panel = first if side == 0 else last
+                    if panel >= 0:
+                        chunk.parts[cell, side] = part
+                        chunk.part_row[part] = rows + NODES * panel
+                        chunk.part_error[part] = errors + panel
+                        chunk.part_length[part] = lengths[side]
+                        chunk.part_weights[part] = weights[side]
+                        part += 1
+                if end == n_panels and begin < end:
+                    chunk.whole[cell, 0], chunk.whole[cell, 1] = rows + (NODES + 1) * n_panels + begin, 1
+                elif begin < end:
+                    chunk.whole[cell, 0], chunk.whole[cell, 1] = rows + NODES * n_panels + begin, end - begin
+                if begin < end:
+                    chunk.error[cell] = errors + n_panels + begin
+            cell += 1
+    chunk.first_cell[lower.shape[0]] = cell
+    return part
+
+
+def assemble(
+    layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: Integers, error_row: Integers, sharing: Sharing
+) -> Chunk:
+    """Assemble rows of cells.
+
+    ``table_row`` and ``error_row`` say where each column's table begins among all table rows (-1: it has none).
+    """
+    domain = np.array([unit.domain for unit in layout.units], dtype=np.float64).reshape(-1, 2)
+    n_cells, n_parts = _count(lower, upper, domain, layout.tabulated)
+    integers = np.int64
+    chunk = Chunk(
+        statistics=np.zeros((lower.shape[0], layout.n_statistics)),
+        first_cell=np.empty(lower.shape[0] + 1, integers),
+        shared=np.empty(n_cells, integers),
+        column=np.empty(n_cells, integers),
+        parts=np.empty((n_cells, 2), integers),
+        whole=np.empty((n_cells, 2), integers),
+        error=np.empty(n_cells, integers),
+        part_row=np.empty(n_parts, integers),
+        part_error=np.empty(n_parts, integers),
+        part_length=np.empty(n_parts),
+        part_weights=np.empty((n_parts, NODES)),
+    )
+    used = _assemble(
+        lower,
+        upper,
+        layout.codes,
+        layout.offsets,
+        domain,
+        table_row,
+        error_row,
+        sharing.free_row,
+        grid.edges,
+        grid.half_widths,
+        chunk,
+    )
+    for cell in np.flatnonzero(chunk.shared == _UNRESOLVED):
+        row, column = int(chunk.whole[cell, 0]), int(chunk.column[cell])
+        chunk.shared[cell] = sharing.interval_row[column, float(lower[row, column]), float(upper[row, column])]
+    return chunk._replace(**{name: array[:used] for name, array in chunk._asdict().items() if name.startswith("part_")})

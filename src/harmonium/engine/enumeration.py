@@ -1,0 +1,98 @@
+"""The definition of the log mass, in log space: one integral for every cell and hidden state.
+
+Slow and always accurate. The exact engine (:mod:`harmonium.engine.exact`) hands over the few rows that its shared integrals
+cannot represent; expected statistics of single rows come from here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from harmonium.cells import Cells, Layout
+from harmonium.engine.parameters import Natural, Parameters
+from harmonium.engine.states import hidden_states
+from harmonium.units.contract import Array
+
+__all__ = ["Expectations", "expectations", "expected_statistics"]
+
+_NUMBERS_AT_ONCE = 2_000_000  # bounds the temporary arrays
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What a row of cells implies: its log mass (eq. 3) and the expectations that make its gradient (eq. 4).
+
+    Attributes
+    ----------
+    log_mass : ndarray of shape (n_rows,)
+    posterior : ndarray of shape (n_rows, n_states)
+        p(h | row).
+    statistics : ndarray of shape (n_rows, n_statistics)
+        Mean of s(x).
+    products : ndarray of shape (n_rows, n_statistics, n_hidden)
+        Mean of s(x) h.
+    """
+
+    log_mass: Array
+    posterior: Array
+    statistics: Array
+    products: Array
+
+
+def expectations(natural: Natural, layout: Layout, lower: Array, upper: Array) -> Expectations:
+    """Sum over the hidden states of every row, in log space."""
+    states = hidden_states(natural.n_hidden)
+    by_state = natural.bias + states @ natural.coupling.T
+    log_joint = np.broadcast_to(-natural.constant - states @ natural.hidden_bias, (lower.shape[0], states.shape[0])).copy()
+    means = []
+    for block in layout.blocks:
+        parameters = by_state[None, :, block.statistics].reshape(1, states.shape[0], block.n_columns, -1)
+        low, high = lower[:, None, block.columns], upper[:, None, block.columns]
+        log_joint += block.unit.log_mass(parameters, low, high).sum(axis=-1)
+        means.append(block.unit.mean_statistics(parameters, low, high).reshape(*log_joint.shape, -1))
+    log_mass = logsumexp(log_joint, axis=1)
+    posterior = np.exp(log_joint - log_mass[:, None])
+    mean = np.concatenate(means, axis=-1) if means else np.zeros((*log_joint.shape, 0))
+    weighted = posterior[:, :, None] * mean
+    return Expectations(log_mass, posterior, weighted.sum(axis=1), np.einsum("nsd,sh->ndh", weighted, states))
+
+
+def row_groups(n_rows: int, numbers_per_row: int) -> Iterator[slice]:
+    """Slices of rows small enough to work on at once."""
+    step = max(1, _NUMBERS_AT_ONCE // max(1, numbers_per_row))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def expected_statistics(parameters: Parameters, cells: Cells) -> Array:
+    """Mean of every statistic of every row given its cells.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    cells : Cells
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_statistics)
+        Where a cell is a point, its statistics themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.units import Bernoulli
+    >>> layout = Layout([Bernoulli()])
+    >>> fair_coin = Parameters(layout, np.zeros(0), ({"W": np.zeros((1, 0)), "a": np.zeros(1)},))
+    >>> expected_statistics(fair_coin, Cells.from_bounds(layout, [[1.0], [np.nan]]))
+    array([[1. ],
+           [0.5]])
+    """
+    natural, layout = parameters.natural(), cells.layout
+    out = np.empty((cells.n_rows, layout.n_statistics))
+    for rows in row_groups(cells.n_rows, layout.n_statistics * 2**natural.n_hidden):
+        out[rows] = expectations(natural, layout, *cells.bounds(rows)).statistics
+    return out

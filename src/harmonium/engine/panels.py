@@ -1,0 +1,257 @@
+r"""Integrals over all intervals of an endpoint at once.
+
+Training asks for the integral of :math:`g_h(x) = e^{-\theta_h \cdot s(x)}` over a different interval in every row, for each of
+:math:`2^H` hidden states. All of them are read off one table. The unit interval is cut into panels in :math:`y = \ln x`, where
+the integrand is analytic; on each panel it is known at Gauss-Legendre nodes. Then
+
+* the integral over a whole panel, or from a panel's edge to 1, is a fixed sum of node values;
+* the integral over part of a panel is a combination of the panel's node values too, with weights that depend on the bounds and
+  not on the parameters: the integrals of the Lagrange polynomials.
+
+So an interval is a handful of *table rows* with weights, all states side by side, and its gradient runs the same road
+backwards. Trailing Legendre coefficients tell how far the table can be trusted; rows that need more are found by
+:mod:`harmonium.engine.state_sum`, and the grid is refined or the row summed without it. docs/engine.md has the measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log, log1p
+
+import numpy as np
+
+from harmonium.compilation import compiled, compiled_sum
+from harmonium.units.contract import Array, Unit
+
+__all__ = ["NODES", "Grid", "fill_table", "part_of_panel", "pull_back_table"]
+
+NODES = 12
+"""Nodes on each panel."""
+
+_WIDEST = 1.0  # of a panel, in y
+_WIDEST_IN_X = 1.0 / 16.0
+_TAIL_PANELS = (1.0, 2.0, 4.0, 8.0, 16.0)  # below the smallest bound nothing is cut: e^-31 of the first tail panel is left out
+
+_ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
+_LEGENDRE = np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1)  # [node, degree]
+_TO_LAST = (NODES - 0.5) * _WEIGHTS * _LEGENDRE[:, NODES - 1]  # coefficient of degree NODES - 1 from node values
+_TO_LAST_BUT_ONE = (NODES - 1.5) * _WEIGHTS * _LEGENDRE[:, NODES - 2]
+_SHORT_ABSCISSAE, _SHORT_WEIGHTS = np.polynomial.legendre.leggauss(NODES // 2)  # exact for polynomials on NODES nodes
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Panels over (0, 1], finer by a factor of two with each level; they depend on the data's bounds only.
+
+    Parameters
+    ----------
+    smallest_bound : float
+        No interval begins or ends below it, except at 0.
+    level : int
+        How often all panels are halved.
+
+    Examples
+    --------
+    >>> Grid(0.01, 0).n_panels < Grid(0.01, 1).n_panels
+    True
+    """
+
+    smallest_bound: float
+    level: int
+
+    @cached_property
+    def edges(self) -> Array:
+        """Panel edges in x, ascending, the last one 1."""
+        y, ys = 0.0, [0.0]
+        shrink = 0.5**self.level
+        stop = log(self.smallest_bound)
+        while y > stop:
+            y -= shrink * min(_WIDEST, _WIDEST_IN_X * exp(-y))
+            ys.append(y)
+        for width in _TAIL_PANELS:
+            for _ in range(2**self.level):
+                y -= shrink * width
+                ys.append(y)
+        return np.exp(np.array(ys[::-1]))
+
+    @property
+    def n_panels(self) -> int:
+        """How many panels."""
+        return self.edges.size - 1
+
+    @cached_property
+    def half_widths(self) -> Array:
+        """Half of each panel's width in y."""
+        return 0.5 * np.diff(np.log(self.edges))
+
+    @cached_property
+    def log_nodes(self) -> Array:
+        """ln x at all nodes, panel after panel."""
+        centres = np.log(self.edges[:-1]) + self.half_widths
+        return (centres[:, None] + self.half_widths[:, None] * _ABSCISSAE).ravel()
+
+    def statistics(self, unit: Unit) -> Array:
+        """The unit's statistics at all nodes."""
+        return np.ascontiguousarray(unit.statistics(np.exp(self.log_nodes)))
+
+    # A table has one row for each node, then one for each panel's integral, then the integrals from each edge to 1.
+
+    @property
+    def first_panel_row(self) -> int:
+        """Where the rows of whole panels begin."""
+        return NODES * self.n_panels
+
+    @property
+    def first_suffix_row(self) -> int:
+        """Where the rows of integrals from an edge to 1 begin; the first of them is the integral over (0, 1]."""
+        return (NODES + 1) * self.n_panels
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of a table."""
+        return (NODES + 2) * self.n_panels
+
+    @property
+    def n_error_rows(self) -> int:
+        """Rows of an error table: interpolation errors of each panel, then integration errors from each edge to 1."""
+        return 2 * self.n_panels
+
+
+@compiled
+def _partial_weights(start: float, stop: float, length: float, out: Array) -> None:
+    """Weights of a panel's node values in the integral over part of it.
+
+    ``start`` and ``stop`` are in the panel's own coordinates (-1 to 1); ``length`` is the part's length in y, passed
+    separately because the difference of two nearby coordinates would lose its digits.
+    """
+    series = np.zeros(NODES)  # integral of each Legendre polynomial over the part, divided by length
+    half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
+    for q in range(_SHORT_ABSCISSAE.size):
+        z = middle + half * _SHORT_ABSCISSAE[q]
+        before, here = 1.0, z
+        weight = 0.5 * _SHORT_WEIGHTS[q]
+        series[0] += weight
+        series[1] += weight * z
+        for n in range(1, NODES - 1):
+            before, here = here, ((2 * n + 1) * z * here - n * before) / (n + 1)
+            series[n + 1] += weight * here
+    for n in range(NODES):
+        series[n] *= (n + 0.5) * length
+    for j in range(NODES):
+        total = 0.0
+        for n in range(NODES):
+            total += _LEGENDRE[j, n] * series[n]
+        out[j] = _WEIGHTS[j] * total
+
+
+@compiled
+def _fill_node(exponents: Array, base: float, scale: float, out: Array) -> None:
+    """e^(base + sum of the exponents of the hidden units that are on - scale), for all states by doubling."""
+    lowest = base - scale
+    for j in range(exponents.size):
+        lowest += min(0.0, exponents[j])
+    if lowest > -650.0:  # no product of factors can underflow on the way
+        out[0] = exp(base - scale)
+        for j in range(exponents.size):
+            factor = exp(exponents[j])
+            for i in range(1 << j):
+                out[(1 << j) + i] = out[i] * factor
+    else:
+        out[0] = base - scale
+        for j in range(exponents.size):
+            for i in range(1 << j):
+                out[(1 << j) + i] = out[i] + exponents[j]
+        for i in range(out.size):
+            out[i] = exp(out[i])
+
+
+@compiled_sum
+def fill_table(
+    bias: Array, coupling: Array, log_nodes: Array, statistics: Array, half_widths: Array, table: Array, errors: Array
+) -> float:
+    """Fill an endpoint's table and its error table; return the logarithm of the factor left out of both."""
+    n_statistics, n_hidden = coupling.shape
+    n_panels = half_widths.size
+    n_nodes = log_nodes.size
+    n_states = table.shape[1]
+    bases = np.empty(n_nodes)
+    exponents = np.zeros((n_nodes, n_hidden))
+    scale = -np.inf
+    for node in range(n_nodes):
+        bases[node] = log_nodes[node]  # dx = x dy
+        for d in range(n_statistics):
+            bases[node] -= bias[d] * statistics[node, d]
+            for j in range(n_hidden):
+                exponents[node, j] -= coupling[d, j] * statistics[node, d]
+        highest = bases[node]
+        for j in range(n_hidden):
+            highest += max(0.0, exponents[node, j])
+        scale = max(scale, highest)
+    for node in range(n_nodes):
+        _fill_node(exponents[node], bases[node], scale, table[node])
+    panel_row, suffix_row = n_nodes, n_nodes + n_panels
+    last, last_but_one = np.empty(n_states), np.empty(n_states)
+    for panel in range(n_panels - 1, -1, -1):
+        total = table[panel_row + panel]
+        total[:] = 0.0
+        last[:] = 0.0
+        last_but_one[:] = 0.0
+        for j in range(NODES):
+            values = table[NODES * panel + j]
+            for i in range(n_states):
+                total[i] += half_widths[panel] * _WEIGHTS[j] * values[i]
+                last[i] += _TO_LAST[j] * values[i]
+                last_but_one[i] += _TO_LAST_BUT_ONE[j] * values[i]
+        suffix = table[suffix_row + panel]
+        for i in range(n_states):
+            interpolation = abs(last[i]) + 0.0625 * abs(last_but_one[i])
+            errors[panel, i] = interpolation
+            # Coefficients fall geometrically; a Gauss rule first errs at twice the degree, so at the square of the fall.
+            integration = 4.0 * half_widths[panel] ** 2 * interpolation * interpolation / (total[i] + 1e-300)
+            suffix[i] = total[i]
+            errors[n_panels + panel, i] = integration
+            if panel + 1 < n_panels:
+                suffix[i] += table[suffix_row + panel + 1, i]
+                errors[n_panels + panel, i] += errors[n_panels + panel + 1, i]
+    return scale
+
+
+@compiled_sum
+def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths: Array, out: Array) -> None:
+    """Push the adjoint of a table back to the natural parameters of each state; ``adjoint`` is used up.
+
+    Adds to ``out`` (statistics, states) the expected statistics, which are minus the gradient.
+    """
+    n_nodes, n_statistics = statistics.shape
+    n_panels = half_widths.size
+    n_states = table.shape[1]
+    panel_row, suffix_row = n_nodes, n_nodes + n_panels
+    share = np.empty(n_states)
+    for panel in range(n_panels):
+        suffix, whole = adjoint[suffix_row + panel], adjoint[panel_row + panel]
+        for i in range(n_states):
+            if panel > 0:
+                suffix[i] += adjoint[suffix_row + panel - 1, i]
+            whole[i] += suffix[i]
+        for j in range(NODES):
+            node = NODES * panel + j
+            weight = half_widths[panel] * _WEIGHTS[j]
+            for i in range(n_states):
+                share[i] = (adjoint[node, i] + weight * whole[i]) * table[node, i]
+            for d in range(n_statistics):
+                for i in range(n_states):
+                    out[d, i] += share[i] * statistics[node, d]
+
+
+@compiled
+def part_of_panel(grid_edges: Array, half_widths: Array, panel: int, lower: float, upper: float, out: Array) -> float:
+    """Weights for the part (lower, upper] of a panel; returns its length in y."""
+    left_edge = grid_edges[panel]
+    half = half_widths[panel]
+    start = log1p((lower - left_edge) / left_edge) / half - 1.0
+    stop = log1p((upper - left_edge) / left_edge) / half - 1.0
+    length = log1p((upper - lower) / lower)
+    _partial_weights(start, stop, length, out)
+    return length
+

@@ -1,0 +1,118 @@
+r"""Parameters of a harmonium, and their natural form.
+
+The natural form is all that the engine sees: energies :math:`E(x, h) = \kappa + s(x) \cdot (A + C h) + b \cdot h` with one
+matrix C for all statistics of all columns, whatever their units (eq. 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonium.cells import Layout
+from harmonium.units.contract import Array, Canonical, ParameterBlock
+
+__all__ = ["Natural", "Parameters"]
+
+
+@dataclass(frozen=True)
+class Natural:
+    """Natural parameters of the whole model, or a gradient by them.
+
+    Attributes
+    ----------
+    bias : ndarray of shape (n_statistics,)
+        A.
+    coupling : ndarray of shape (n_statistics, n_hidden)
+        C.
+    hidden_bias : ndarray of shape (n_hidden,)
+        b.
+    constant : float
+        The part of the energy that depends on neither x nor h.
+    """
+
+    bias: Array
+    coupling: Array
+    hidden_bias: Array
+    constant: float
+
+    @property
+    def n_hidden(self) -> int:
+        """How many hidden units."""
+        return self.hidden_bias.size
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters in the paper's terms: hidden biases b and, for each block of columns, its unit's own parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.units import Gaussian, TruncatedGamma
+    >>> layout = Layout([Gaussian(), TruncatedGamma()])
+    >>> start = Parameters.initial(layout, np.array([[0.3, 0.5], [np.nan, 0.2]]), n_hidden=2, rng=np.random.default_rng(0))
+    >>> sorted(start.blocks[1])
+    ['V', 'W', 'a', 'c']
+    >>> start.to_vector().size
+    12
+    """
+
+    layout: Layout
+    hidden_bias: Array
+    blocks: tuple[ParameterBlock, ...]
+
+    @classmethod
+    def initial(cls, layout: Layout, values: Array, n_hidden: int, rng: np.random.Generator) -> Parameters:
+        """The paper's initialisation from observed values (rows, columns), NaN where not observed (docs/model.md, section 5)."""
+        blocks = tuple(block.unit.initial_parameters(values[:, block.columns], n_hidden, rng) for block in layout.blocks)
+        return cls(layout, np.zeros(n_hidden), blocks)
+
+    @property
+    def n_hidden(self) -> int:
+        """How many hidden units."""
+        return self.hidden_bias.size
+
+    def to_vector(self) -> Array:
+        """All parameters in one vector."""
+        parts = [self.hidden_bias, *(array.ravel() for block in self.blocks for array in block.values())]
+        return np.concatenate(parts)
+
+    def with_vector(self, vector: Array) -> Parameters:
+        """Parameters of the same shapes with the values of a vector, which is not copied."""
+        hidden_bias, start = vector[: self.n_hidden], self.n_hidden
+        blocks = []
+        for block in self.blocks:
+            arrays = {}
+            for name, array in block.items():
+                arrays[name] = vector[start : start + array.size].reshape(array.shape)
+                start += array.size
+            blocks.append(arrays)
+        return Parameters(self.layout, hidden_bias, tuple(blocks))
+
+    def natural(self) -> Natural:
+        """The natural form (eq. 1)."""
+        n_statistics = self.layout.n_statistics
+        bias, coupling = np.empty(n_statistics), np.empty((n_statistics, self.n_hidden))
+        constant = 0.0
+        for block, own in zip(self.layout.blocks, self.blocks, strict=True):
+            part = block.unit.canonical(own)
+            bias[block.statistics] = part.bias.reshape(-1)
+            coupling[block.statistics] = part.coupling.reshape(bias[block.statistics].size, self.n_hidden)
+            constant += part.constant
+        return Natural(bias, coupling, self.hidden_bias, constant)
+
+    def pull_back(self, gradient: Natural) -> Parameters:
+        """A gradient by the natural parameters as one by these parameters."""
+        blocks = []
+        for block, own in zip(self.layout.blocks, self.blocks, strict=True):
+            shape = (block.n_columns, block.unit.n_statistics)
+            part = Canonical(
+                gradient.bias[block.statistics].reshape(shape),
+                gradient.coupling[block.statistics].reshape(*shape, self.n_hidden),
+                gradient.constant,
+            )
+            pulled = block.unit.pull_back(own, part)
+            blocks.append({name: pulled[name] for name in own})
+        return Parameters(self.layout, gradient.hidden_bias, tuple(blocks))

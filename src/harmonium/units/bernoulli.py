@@ -1,0 +1,83 @@
+r"""Bernoulli: a yes/no covariate.
+
+:math:`p(x \mid h) \propto e^{-x z}` for x in {0, 1}, with :math:`z = a + W h` (docs/model.md, section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonium.compilation import compiled
+from harmonium.streams import open_uniform
+from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+
+__all__ = ["Bernoulli", "draw", "write_statistics"]
+
+
+@compiled
+def write_statistics(x: float, out: Array) -> None:
+    """The statistic is x itself."""
+    out[0] = x
+
+
+@compiled
+def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+    """0 or 1, whichever of the two lies in (lower, upper]."""
+    if not lower < 0.0:
+        return 1.0
+    if upper < 1.0:
+        return 0.0
+    return 1.0 if open_uniform(stream) * (1.0 + exp(natural[0])) < 1.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """A variable in {0, 1}; parameters W (coupling) and a (bias)."""
+
+    name: ClassVar[str] = "bernoulli"
+    discrete: ClassVar[bool] = True
+    tabulated: ClassVar[bool] = False
+    domain: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    n_statistics: ClassVar[int] = 1
+
+    def statistics(self, x: Array) -> Array:
+        """x along a new last axis."""
+        return np.asarray(x, dtype=np.float64)[..., None]
+
+    def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """ln(1 + e^-z) when free (eq. 3)."""
+        natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
+        z = natural[..., 0]
+        no = np.where(lower < 0.0, 0.0, -np.inf)
+        yes = np.where(upper >= 1.0, -z, -np.inf)
+        return np.where(point, -lower * z, np.logaddexp(no, yes))
+
+    def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """The probability of 1 under the constraint."""
+        natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
+        z = natural[..., 0]
+        yes = np.where(upper < 1.0, 0.0, np.where(lower < 0.0, 0.5 - 0.5 * np.tanh(0.5 * z), 1.0))
+        return np.where(point, lower, yes)[..., None]
+
+    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
+        """Shapes of one column's parameters."""
+        return {"W": (n_hidden,), "a": ()}
+
+    def canonical(self, parameters: ParameterBlock) -> Canonical:
+        """z = a + W h."""
+        return Canonical(parameters["a"][:, None], parameters["W"][:, None, :], 0.0)
+
+    def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
+        """The gradient by W and a."""
+        return {"W": gradient.coupling[:, 0, :], "a": gradient.bias[:, 0]}
+
+    def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
+        """Small normal W; a such that the mean is the data's, kept off 0 and 1 by half an observation."""
+        observed = np.isfinite(values)
+        share = (np.where(observed, values, 0.0).sum(axis=0) + 0.5) / (observed.sum(axis=0) + 1.0)
+        return {"W": rng.normal(0.0, 0.01, (values.shape[1], n_hidden)), "a": np.log((1.0 - share) / share)}

@@ -1,0 +1,112 @@
+r"""Categorical: a covariate with one of L unordered levels.
+
+:math:`p(x = l \mid h) \propto e^{-(a_l + W_l h)}` for levels 0, ..., L-1; the statistic is the one-hot code of x, so that a
+missing category is always drawn as exactly one level (docs/model.md, section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from harmonium.compilation import compiled
+from harmonium.streams import open_uniform
+from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+
+__all__ = ["Categorical", "draw", "write_statistics"]
+
+
+@compiled
+def write_statistics(x: float, out: Array) -> None:
+    """The one-hot code of level x."""
+    out[:] = 0.0
+    out[int(x)] = 1.0
+
+
+@compiled
+def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+    """A level in (lower, upper]."""
+    lowest = inf
+    for level in range(natural.size):
+        if lower < level <= upper:
+            lowest = min(lowest, natural[level])
+    total = 0.0
+    for level in range(natural.size):
+        if lower < level <= upper:
+            total += exp(lowest - natural[level])
+    remaining = open_uniform(stream) * total
+    chosen = -1
+    for level in range(natural.size):
+        if lower < level <= upper:
+            chosen = level
+            remaining -= exp(lowest - natural[level])
+            if remaining < 0.0:
+                break
+    return float(chosen)
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A variable with ``n_levels`` levels; parameters W (coupling of each level) and a (bias of each level)."""
+
+    n_levels: int
+    name: ClassVar[str] = "categorical"
+    discrete: ClassVar[bool] = True
+    tabulated: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.n_levels < 2:
+            raise ValueError(f"a categorical unit needs at least 2 levels; got {self.n_levels}")
+
+    @property
+    def n_statistics(self) -> int:
+        """One for each level."""
+        return self.n_levels
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """All levels."""
+        return (-1.0, self.n_levels - 1.0)
+
+    def statistics(self, x: Array) -> Array:
+        """The one-hot code along a new last axis."""
+        return (np.asarray(x)[..., None] == np.arange(self.n_levels)).astype(np.float64)
+
+    def _log_weights(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """-theta of the levels that the constraint admits, -inf of the others."""
+        natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
+        level = np.arange(self.n_levels)
+        lower, upper, point = lower[..., None], upper[..., None], point[..., None]
+        admitted = np.where(point, level == lower, (lower < level) & (level <= upper))
+        return np.where(admitted, -natural, -np.inf)
+
+    def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """ln of the sum of e^-theta over the admitted levels (eq. 3)."""
+        return np.asarray(logsumexp(self._log_weights(natural, lower, upper), axis=-1))
+
+    def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """Probabilities of the levels under the constraint."""
+        return np.asarray(softmax(self._log_weights(natural, lower, upper), axis=-1))
+
+    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
+        """Shapes of one column's parameters."""
+        return {"W": (self.n_levels, n_hidden), "a": (self.n_levels,)}
+
+    def canonical(self, parameters: ParameterBlock) -> Canonical:
+        """theta_l = a_l + W_l h."""
+        return Canonical(parameters["a"], parameters["W"], 0.0)
+
+    def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
+        """The gradient by W and a."""
+        return {"W": gradient.coupling, "a": gradient.bias}
+
+    def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
+        """Small normal W; a from the levels' shares, none of them zero."""
+        counts = (values[..., None] == np.arange(self.n_levels)).sum(axis=0) + 0.5
+        share = counts / counts.sum(axis=-1, keepdims=True)
+        return {"W": rng.normal(0.0, 0.01, (*share.shape, n_hidden)), "a": -np.log(share)}

@@ -1,0 +1,166 @@
+r"""Gaussian: a numeric covariate with a learned scale.
+
+:math:`p(x \mid h) = N(a - \sigma W h, \sigma^2)`, whose energy is :math:`(x/\sigma) W h + (x-a)^2/(2\sigma^2)` (docs/model.md,
+section 2). In natural form the statistics are :math:`(x, x^2)` with parameters
+:math:`(W h/\sigma - a/\sigma^2,\; 1/(2\sigma^2))`; only the first couples to the hidden units.
+
+An interval is a value known only to lie between bounds, such as a laboratory value below the limit of detection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonium.compilation import compiled
+from harmonium.streams import normal
+from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.tangent_hat import accept, draw_from_hat, make_hat
+
+__all__ = ["Gaussian", "draw", "write_statistics"]
+
+_DROP = 40.0  # the density is followed until it has fallen by this much from its peak, in logarithm
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+@compiled
+def _standard_interval(lower: float, upper: float) -> tuple[float, float, float]:
+    """ln of the integral of e^(-z^2/2) over [lower, upper], with the means of z and of z^2 on it.
+
+    Integrated over the window around the highest point, where every term is positive: narrow intervals and far tails keep
+    their relative accuracy, which differences of the distribution function do not.
+    """
+    peak = min(max(0.0, lower), upper)
+    reach = sqrt(peak * peak + 2.0 * _DROP) - abs(peak)
+    start, stop = max(lower - peak, -reach), min(upper - peak, reach)
+    half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
+    mass = first = second = 0.0
+    for i in range(_NODES.size):
+        d = middle + half * _NODES[i]
+        density = _WEIGHTS[i] * exp(-d * (peak + 0.5 * d))
+        mass += density
+        first += density * d
+        second += density * d * d
+    first /= mass
+    second /= mass
+    return log(mass * half) - 0.5 * peak * peak, peak + first, peak * peak + 2.0 * peak * first + second
+
+
+@compiled
+def _standard_intervals(lower: Array, upper: Array, out: Array) -> None:
+    for i in range(lower.size):
+        out[0, i], out[1, i], out[2, i] = _standard_interval(lower[i], upper[i])
+
+
+@compiled
+def _contact(z: float, mode: float) -> tuple[float, float, float]:
+    """The tangent of -z^2/2 as (point, log density relative to the mode, slope)."""
+    return z, -0.5 * (z - mode) * (z + mode), -z
+
+
+@compiled
+def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+    """A standard normal number in [lower, upper]."""
+    if lower == -inf and upper == inf:
+        return normal(stream)
+    mode = min(max(0.0, lower), upper)
+    reach = sqrt(mode * mode + 2.0) - abs(mode)
+    left, right = _contact(max(mode - reach, lower), mode), _contact(min(mode + reach, upper), mode)
+    hat = make_hat(left, _contact(mode, mode), right, lower, upper)
+    while True:
+        z, log_hat = draw_from_hat(hat, stream)
+        if accept(_contact(z, mode)[1] - log_hat, stream):
+            return z
+
+
+@compiled
+def write_statistics(x: float, out: Array) -> None:
+    """The statistics (x, x^2)."""
+    out[0] = x
+    out[1] = x * x
+
+
+@compiled
+def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+    """One draw in (lower, upper]."""
+    scale = sqrt(0.5 / natural[1])
+    mean = -natural[0] * scale * scale
+    x = mean + scale * _draw_standard((lower - mean) / scale, (upper - mean) / scale, stream)
+    return min(max(x, lower), upper)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A variable on the real line; parameters W (coupling), a (mean when no hidden unit is on) and sigma (scale, > 0)."""
+
+    name: ClassVar[str] = "gaussian"
+    discrete: ClassVar[bool] = False
+    tabulated: ClassVar[bool] = False
+    domain: ClassVar[tuple[float, float]] = (-inf, inf)
+    n_statistics: ClassVar[int] = 2
+
+    def statistics(self, x: Array) -> Array:
+        """(x, x^2) along a new last axis."""
+        return np.stack([x, np.square(x)], axis=-1)
+
+    def _standardised(self, natural: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        """Mean, scale, and (log mass, mean, mean square) of the standardised variable on the interval."""
+        scale = np.sqrt(0.5 / natural[..., 1])
+        mean = -natural[..., 0] * scale**2
+        out = np.empty((3, lower.size))
+        _standard_intervals((lower - mean) / scale, (upper - mean) / scale, out)
+        return mean, scale, out
+
+    def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """ln of the Gaussian integral over the constraint (eq. 3)."""
+        natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
+        out = np.empty(lower.shape)
+        out[point] = -np.sum(natural[point] * self.statistics(lower[point]), axis=-1)
+        mean, scale, (log_mass, _, _) = self._standardised(natural[~point], lower[~point], upper[~point])
+        out[~point] = log_mass + np.log(scale) + 0.5 * (mean / scale) ** 2
+        return out
+
+    def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
+        """Means of (x, x^2) under the constraint."""
+        natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
+        out = np.empty(natural.shape)
+        out[point] = self.statistics(lower[point])
+        mean, scale, (_, z, z_squared) = self._standardised(natural[~point], lower[~point], upper[~point])
+        out[~point, 0] = mean + scale * z
+        out[~point, 1] = mean**2 + 2.0 * mean * scale * z + scale**2 * z_squared
+        return out
+
+    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
+        """Shapes of one column's parameters."""
+        return {"W": (n_hidden,), "a": (), "sigma": ()}
+
+    def canonical(self, parameters: ParameterBlock) -> Canonical:
+        """(W h/sigma - a/sigma^2, 1/(2 sigma^2)), and the constant a^2/(2 sigma^2)."""
+        precision = parameters["sigma"] ** -2.0
+        a = parameters["a"]
+        bias, coupling = np.empty((a.size, 2)), np.zeros((a.size, 2, parameters["W"].shape[1]))
+        bias[:, 0], bias[:, 1] = -a * precision, 0.5 * precision
+        coupling[:, 0] = parameters["W"] / parameters["sigma"][:, None]
+        return Canonical(bias, coupling, float(-0.5 * a @ bias[:, 0]))
+
+    def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
+        """The gradient by W, a and sigma."""
+        a, sigma = parameters["a"], parameters["sigma"]
+        linear, quadratic = gradient.bias[:, 0], gradient.bias[:, 1]
+        coupling = gradient.coupling[:, 0, :]
+        return {
+            "W": coupling / sigma[:, None],
+            "a": (gradient.constant * a - linear) / sigma**2,
+            "sigma": (2.0 * a * linear - quadratic - gradient.constant * a * a) / sigma**3
+            - np.sum(coupling * parameters["W"], axis=1) / sigma**2,
+        }
+
+    def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
+        """Glorot-uniform W; a = 0 and sigma = 1, since numeric columns come standardised (docs/model.md, section 5)."""
+        n = values.shape[1]
+        width = sqrt(6.0 / (n_hidden + n))
+        return {"W": rng.uniform(-width, width, (n, n_hidden)), "a": np.zeros(n), "sigma": np.ones(n)}
