@@ -6,6 +6,7 @@ and output; what a method does and returns is documented in the worker.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import subprocess
@@ -18,14 +19,14 @@ from typing import IO, Any, Self
 
 from benchmarks.peer_environment import PEER_DIRECTORY, PeerError, ensure_environment
 
-__all__ = ["Peer", "PeerError", "PeerTimeout", "ensure_environment"]
+__all__ = ["Peer", "PeerError", "PeerTimeoutError", "ensure_environment"]
 
 _WORKER = Path(__file__).resolve().parent / "peer_worker.py"
 _STARTUP_SECONDS = 600.0  # the peer compiles on import: some twenty seconds on an idle machine
 _PARTING_SECONDS = 5.0
 
 
-class PeerTimeout(PeerError):
+class PeerTimeoutError(PeerError):
     """The peer did not answer in time, and was stopped."""
 
 
@@ -83,7 +84,7 @@ class Peer:
         ------
         PeerError
             When the method raised, or when the worker died.
-        PeerTimeout
+        PeerTimeoutError
             When there was no answer in time. The worker is killed.
         """
         seconds = self.timeout if timeout is None else timeout
@@ -93,7 +94,7 @@ class Peer:
             answer = worker.ask(request, seconds)
         except queue.Empty:
             self._stop()
-            raise PeerTimeout(f"the peer did not finish {method}({_spell(kwargs)}) within {seconds:g} s") from None
+            raise PeerTimeoutError(f"the peer did not finish {method}({_spell(kwargs)}) within {seconds:g} s") from None
         except EOFError as error:
             self._stop()
             raise PeerError(f"the peer died in {method}({_spell(kwargs)}): {error}") from None
@@ -111,7 +112,7 @@ class Peer:
             worker.read(_STARTUP_SECONDS)
         except queue.Empty:
             worker.stop()
-            raise PeerTimeout(f"the peer did not start within {_STARTUP_SECONDS:g} s") from None
+            raise PeerTimeoutError(f"the peer did not start within {_STARTUP_SECONDS:g} s") from None
         except EOFError as error:
             worker.stop()
             raise PeerError(f"the peer did not start: {error}") from None
@@ -188,10 +189,8 @@ class _Worker:
         self._reader.join(_PARTING_SECONDS)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                try:
+                with contextlib.suppress(OSError):  # an unsent request
                     stream.close()
-                except OSError:  # an unsent request
-                    pass
         self._errors.close()
 
 

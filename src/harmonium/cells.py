@@ -32,7 +32,7 @@ class Block:
     @property
     def n_columns(self) -> int:
         """How many columns."""
-        return self.columns.stop - self.columns.start
+        return int(self.columns.stop) - int(self.columns.start)
 
 
 @dataclass(frozen=True)

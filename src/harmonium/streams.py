@@ -51,7 +51,7 @@ def spawn(rng: np.random.Generator, n_streams: int) -> NDArray[np.uint64]:
     return rng.integers(0, 2**64, size=(n_streams, 4), dtype=np.uint64)
 
 
-@compiled
+@compiled()
 def open_uniform(stream: NDArray[np.uint64]) -> float:
     """A uniform number strictly between 0 and 1; the stream advances."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
@@ -68,7 +68,7 @@ def open_uniform(stream: NDArray[np.uint64]) -> float:
     return (np.float64(result >> _TO_53_BITS) + 0.5) * _UNIT
 
 
-@compiled
+@compiled()
 def normal(stream: NDArray[np.uint64]) -> float:
     """A standard normal number (Box-Muller)."""
     radius = sqrt(-2.0 * log(open_uniform(stream)))

@@ -3,12 +3,16 @@ r"""Log masses by annealed importance sampling, for models with too many hidden 
 The coupling between visible and hidden units is switched on in small steps from 0 to 1 (Salakhutdinov & Murray, 2008). Without
 it the mass is known, and each step's ratio of masses is estimated by chains that follow:
 
-.. math:: \frac{M_\beta}{M_{\beta'}} = \left\langle \prod_j \frac{1 + e^{-\beta \phi_j(x)}}{1 + e^{-\beta' \phi_j(x)}} \right\rangle_{\beta'}
+.. math::
+
+    \frac{M_\beta}{M_{\beta'}}
+    = \left\langle \prod_j \frac{1 + e^{-\beta \phi_j(x)}}{1 + e^{-\beta' \phi_j(x)}} \right\rangle_{\beta'}
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from math import log
 
 import numpy as np
@@ -67,15 +71,15 @@ def annealed_log_mass(
     log_weights = np.zeros(chains.rows.size)
     strengths = np.linspace(0.0, 1.0, n_steps + 1)
     chains.sweep_natural(natural, 0, n_threads)
-    for weaker, stronger in zip(strengths[:-1], strengths[1:], strict=True):
+    for weaker, stronger in pairwise(strengths):
         # Fields are kept for the full coupling; a weaker model's are proportional to them.
         log_weights += np.logaddexp(0.0, -stronger * chains.fields).sum(axis=1)
         log_weights -= np.logaddexp(0.0, -weaker * chains.fields).sum(axis=1)
         chains.sweep_natural(_weakened(natural, stronger), 1, n_threads)
         chains.fields[:] /= stronger
-    log_weights = log_weights.reshape(cells.n_rows, n_chains)
-    log_mean = logsumexp(log_weights, axis=1) - log(n_chains)
-    relative = np.exp(log_weights - log_mean[:, None])
+    by_row = log_weights.reshape(cells.n_rows, n_chains)
+    log_mean = logsumexp(by_row, axis=1) - log(n_chains)
+    relative = np.exp(by_row - log_mean[:, None])
     return _uncoupled_log_mass(natural, cells) + log_mean, relative.std(axis=1, ddof=1) / np.sqrt(n_chains)
 
 

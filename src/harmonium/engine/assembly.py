@@ -86,12 +86,12 @@ class Sharing:
     interval_row: dict[tuple[int, float, float], int]
 
 
-@compiled
+@compiled()
 def _is_free(lower: float, upper: float, lowest: float, highest: float) -> bool:
     return np.isnan(lower) or (lower <= lowest and upper >= highest)
 
 
-@compiled
+@compiled()
 def _count(lower: Array, upper: Array, domain: Array, tabulated: NDArray[np.bool_]) -> tuple[int, int]:
     """Unobserved cells, and how many parts of panels they can need."""
     n_cells = n_parts = 0
@@ -105,7 +105,7 @@ def _count(lower: Array, upper: Array, domain: Array, tabulated: NDArray[np.bool
     return n_cells, n_parts
 
 
-@compiled
+@compiled()
 def _split_interval(
     lower: float, upper: float, edges: Array, half_widths: Array, weights: Array, lengths: Array
 ) -> tuple[int, int, int, int]:
@@ -135,7 +135,7 @@ def _split_interval(
     return first_part, begin, end, last_part
 
 
-@compiled
+@compiled()
 def _assemble(
     lower: Array,
     upper: Array,
@@ -193,9 +193,7 @@ def _assemble(
     return part
 
 
-def assemble(
-    layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: Integers, error_row: Integers, sharing: Sharing
-) -> Chunk:
+def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: Integers, error_row: Integers, sharing: Sharing) -> Chunk:
     """Assemble rows of cells.
 
     ``table_row`` and ``error_row`` say where each column's table begins among all table rows (-1: it has none).

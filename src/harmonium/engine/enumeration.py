@@ -31,6 +31,8 @@ class Expectations:
     log_mass : ndarray of shape (n_rows,)
     posterior : ndarray of shape (n_rows, n_states)
         p(h | row).
+    hidden : ndarray of shape (n_rows, n_hidden)
+        Mean of h.
     statistics : ndarray of shape (n_rows, n_statistics)
         Mean of s(x).
     products : ndarray of shape (n_rows, n_statistics, n_hidden)
@@ -39,6 +41,7 @@ class Expectations:
 
     log_mass: Array
     posterior: Array
+    hidden: Array
     statistics: Array
     products: Array
 
@@ -58,7 +61,8 @@ def expectations(natural: Natural, layout: Layout, lower: Array, upper: Array) -
     posterior = np.exp(log_joint - log_mass[:, None])
     mean = np.concatenate(means, axis=-1) if means else np.zeros((*log_joint.shape, 0))
     weighted = posterior[:, :, None] * mean
-    return Expectations(log_mass, posterior, weighted.sum(axis=1), np.einsum("nsd,sh->ndh", weighted, states))
+    hidden = np.einsum("ns,sh->nh", posterior, states)
+    return Expectations(log_mass, posterior, hidden, weighted.sum(axis=1), np.einsum("nsd,sh->ndh", weighted, states))
 
 
 def row_groups(n_rows: int, numbers_per_row: int) -> Iterator[slice]:

@@ -7,22 +7,20 @@ a sum, prepared once for its cells and evaluated for many parameters. docs/engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.cells import Cells, Layout
+from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk, assemble
-from harmonium.engine.enumeration import expectations, row_groups
+from harmonium.engine.enumeration import Expectations, expectations, row_groups
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.engine.state_sum import INACCURATE, SUMMED, Factors, Sums, sum_states
-from harmonium.engine.states import hidden_states
-from harmonium.engine.threads import available_cores
+from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
+from harmonium.engine.threads import available_cores, map_in_order
 from harmonium.units.contract import Array
 
 __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
@@ -66,26 +64,6 @@ class _Piece:
     stop: int
 
 
-@dataclass
-class _Totals:
-    """A signed sum of log masses with its gradient by the natural parameters, and the adjoints still to be pulled back."""
-
-    value: float
-    gradient: Natural
-    occupancy: Array
-    adjoint: Array
-    n_inaccurate: int
-
-    def add(self, other: _Totals) -> None:
-        self.value += other.value
-        self.gradient.bias[:] += other.gradient.bias
-        self.gradient.coupling[:] += other.gradient.coupling
-        self.gradient.hidden_bias[:] += other.gradient.hidden_bias
-        self.occupancy += other.occupancy
-        self.adjoint += other.adjoint
-        self.n_inaccurate += other.n_inaccurate
-
-
 class LogMassSum:
     r"""The sum :math:`\sum_n r_n M(o_n)` of weighted log masses, for given cells and many parameters.
 
@@ -101,6 +79,7 @@ class LogMassSum:
     The joint log-likelihood of two rows, as recorded against all free:
 
     >>> import numpy as np
+    >>> from harmonium.cells import Layout
     >>> from harmonium.units import TruncatedGamma
     >>> layout = Layout([TruncatedGamma()])
     >>> cells = Cells.from_bounds(layout, [[0.5], [0.25]], [[0.5], [1.0]])
@@ -140,21 +119,21 @@ class LogMassSum:
         natural = parameters.natural()
         while True:
             factors = self._plan.factors(natural)
-            totals = self._totals(natural, factors)
-            if not self._refine(totals.n_inaccurate):
+            sums, n_inaccurate = self._add_up(natural, factors)
+            if not self._refine(n_inaccurate):
                 break
-        self._plan.pull_back(natural, factors, totals.occupancy, totals.adjoint, totals.gradient)
-        return totals.value, parameters.pull_back(replace(totals.gradient, constant=-self._total_weight))
+        gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
+        self._plan.pull_back(natural, factors, sums.occupancy, sums.adjoint, gradient)
+        return float(sums.value[0]), parameters.pull_back(gradient)
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
         """The log mass of every row, for each term."""
         out = [np.empty(term.cells.n_rows) for term in self._terms]
-        natural = parameters.natural()
 
-        def store(piece: _Piece, rows: _Rows) -> None:
-            out[piece.term][piece.start : piece.stop] = rows.log_mass
+        def store(piece: _Piece, sums: Sums) -> None:
+            out[piece.term][piece.start : piece.stop] = sums.log_mass
 
-        self._by_rows(natural, store, with_posterior=False)
+        self._by_rows(parameters.natural(), store, with_posterior=False)
         return out
 
     def posteriors(self, parameters: Parameters) -> list[Array]:
@@ -162,75 +141,82 @@ class LogMassSum:
         natural = parameters.natural()
         out = [np.empty((term.cells.n_rows, 2**natural.n_hidden)) for term in self._terms]
 
-        def store(piece: _Piece, rows: _Rows) -> None:
-            out[piece.term][piece.start : piece.stop] = rows.posterior
+        def store(piece: _Piece, sums: Sums) -> None:
+            out[piece.term][piece.start : piece.stop] = sums.posterior
 
         self._by_rows(natural, store, with_posterior=True)
         return out
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
-    def _totals(self, natural: Natural, factors: Factors) -> _Totals:
-        """Sum over rows; slices and their order depend on the data only, so the result does not depend on threads."""
-        slices = np.array_split(np.arange(len(self._pieces)), self._n_slices(natural.n_hidden))
-        totals: _Totals | None = None
-        for part in self._map(lambda numbers: self._sum_pieces(natural, factors, numbers), slices, natural.n_hidden):
-            if totals is None:
-                totals = part
-            else:
-                totals.add(part)
-        assert totals is not None
-        return totals
+    def _add_up(self, natural: Natural, factors: Factors) -> tuple[Sums, int]:
+        """Sum over rows, and count those that found the grid too coarse.
 
-    def _sum_pieces(self, natural: Natural, factors: Factors, numbers: Iterable[int]) -> _Totals:
-        totals = _empty_totals(natural, factors)
+        Slices and their order depend on the data only, so the result does not depend on threads.
+        """
+        numbers = np.arange(len(self._pieces))
+        slices = np.array_split(numbers, self._n_slices(natural.n_hidden)) if numbers.size > 1 else [numbers]
+        energy = _energy(natural)
+        parts = self._map(lambda part: self._add_up_pieces(natural, energy, factors, part), slices, natural.n_hidden)
+        sums, n_inaccurate = next(parts)
+        for more, more_inaccurate in parts:
+            n_inaccurate += more_inaccurate
+            for total, addend in zip(_totals(sums), _totals(more), strict=True):
+                np.add(total, addend, out=total)
+        return sums, n_inaccurate
+
+    def _add_up_pieces(self, natural: Natural, energy: Energy, factors: Factors, numbers: Iterable[int]) -> tuple[Sums, int]:
+        sums = _empty_sums(energy, factors)
+        n_inaccurate = 0
         for number in numbers:
             piece = self._pieces[number]
-            chunk = self._chunk(number)
-            weights = self._terms[piece.term].weights[piece.start : piece.stop]
-            rows = _sum_rows(chunk, natural, factors, weights, totals.occupancy, totals.adjoint, with_posterior=False)
-            totals.n_inaccurate += int(np.count_nonzero(rows.flag == INACCURATE))
-            missed = np.flatnonzero(rows.flag != SUMMED)
-            if missed.size:
-                self._enumerate(natural, piece, missed, weights, totals)
-                weights = np.where(rows.flag == SUMMED, weights, 0.0)
-            totals.value += float(weights @ rows.log_mass)
-            weighted = rows.expected * weights[:, None]
-            totals.gradient.bias[:] -= chunk.statistics.T @ weights
-            totals.gradient.coupling[:] -= chunk.statistics.T @ weighted
-            totals.gradient.hidden_bias[:] -= weighted.sum(axis=0)
-        return totals
+            n_rows = piece.stop - piece.start
+            weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
+            sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
+            sum_states(self._chunk(number), weights, energy, factors, sums)
+            if sums.flag.any():
+                n_inaccurate += int(np.count_nonzero(sums.flag == INACCURATE))
+                self._add_enumerated(natural, piece, weights, sums)
+        return sums, n_inaccurate
 
-    def _enumerate(self, natural: Natural, piece: _Piece, missed: NDArray[np.int64], weights: Array, totals: _Totals) -> None:
-        """Rows that the tables cannot represent, in log space."""
-        states = hidden_states(natural.n_hidden)
-        for group in row_groups(missed.size, self._layout.n_statistics * states.shape[0]):
-            rows = missed[group]
-            exact = expectations(natural, self._layout, *self._terms[piece.term].cells.bounds(piece.start + rows))
+    def _add_enumerated(self, natural: Natural, piece: _Piece, weights: Array, sums: Sums) -> None:
+        """Add the rows that the tables cannot represent, summed in log space.
+
+        Without matrix products, whose last bits depend on how many threads there are.
+        """
+        for rows, exact in self._enumerated(natural, piece, sums.flag):
             weight = weights[rows]
-            totals.value += float(weight @ exact.log_mass)
-            totals.gradient.bias[:] -= weight @ exact.statistics
-            totals.gradient.coupling[:] -= np.tensordot(weight, exact.products, axes=1)
-            totals.gradient.hidden_bias[:] -= (weight @ exact.posterior) @ states
+            sums.value[0] += np.sum(weight * exact.log_mass)
+            sums.bias[:] -= np.sum(weight[:, None] * exact.statistics, axis=0)
+            sums.coupling[:] -= np.sum(weight[:, None, None] * exact.products, axis=0).T
+            sums.hidden_bias[:] -= np.sum(weight[:, None] * exact.hidden, axis=0)
 
-    def _by_rows(self, natural: Natural, store: Callable[[_Piece, _Rows], None], with_posterior: bool) -> None:
+    def _enumerated(self, natural: Natural, piece: _Piece, flag: NDArray[np.int8]) -> Iterator[tuple[NDArray[np.int64], Expectations]]:
+        """Flagged rows of a piece and what enumeration says of them."""
+        flagged = np.flatnonzero(flag != SUMMED)
+        for group in row_groups(flagged.size, self._layout.n_statistics << natural.n_hidden):
+            bounds = self._terms[piece.term].cells.bounds(piece.start + flagged[group])
+            yield flagged[group], expectations(natural, self._layout, *bounds)
+
+    def _by_rows(self, natural: Natural, store: Callable[[_Piece, Sums], None], with_posterior: bool) -> None:
         """Sum over states and hand over the results of each piece."""
+        energy = _energy(natural)
         while True:
             factors = self._plan.factors(natural)
+            empty = _empty_sums(energy, factors, with_gradient=False)
 
-            def one(number: int, factors: Factors = factors) -> int:
-                piece, chunk = self._pieces[number], self._chunk(number)
-                nothing = np.zeros((0, 2**natural.n_hidden))
-                rows = _sum_rows(chunk, natural, factors, np.zeros(piece.stop - piece.start), nothing, nothing, with_posterior)
-                missed = np.flatnonzero(rows.flag != SUMMED)
-                for group in row_groups(missed.size, self._layout.n_statistics * 2**natural.n_hidden):
-                    bounds = self._terms[piece.term].cells.bounds(piece.start + missed[group])
-                    exact = expectations(natural, self._layout, *bounds)
-                    rows.log_mass[missed[group]] = exact.log_mass
+            def one(number: int, factors: Factors = factors, empty: Sums = empty) -> int:
+                piece = self._pieces[number]
+                n_rows = piece.stop - piece.start
+                wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
+                sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted)
+                sum_states(self._chunk(number), np.zeros(n_rows), energy, factors, sums)
+                for rows, exact in self._enumerated(natural, piece, sums.flag):
+                    sums.log_mass[rows] = exact.log_mass
                     if with_posterior:
-                        rows.posterior[missed[group]] = exact.posterior
-                store(piece, rows)
-                return int(np.count_nonzero(rows.flag == INACCURATE))
+                        sums.posterior[rows] = exact.posterior
+                store(piece, sums)
+                return int(np.count_nonzero(sums.flag == INACCURATE))
 
             n_inaccurate = sum(self._map(one, range(len(self._pieces)), natural.n_hidden))
             if not self._refine(n_inaccurate):
@@ -265,15 +251,11 @@ class LogMassSum:
         return max(1, min(most, len(self._pieces))) if self._work(n_hidden) >= _WORTH_THREADS else 1
 
     def _work(self, n_hidden: int) -> int:
-        return self._n_rows * 2**n_hidden
+        return self._n_rows << n_hidden
 
-    def _map(self, function: Callable[[Item], Result], items: Sequence[Item] | range, n_hidden: int) -> Iterable[Result]:
+    def _map(self, function: Callable[[Item], Result], items: Sequence[Item], n_hidden: int) -> Iterator[Result]:
         """Apply in order, on several threads where that helps."""
-        if self._n_threads == 1 or len(items) == 1 or self._work(n_hidden) < _WORTH_THREADS:
-            yield from map(function, items)
-            return
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            yield from pool.map(function, items)
+        return map_in_order(function, items, self._n_threads if self._work(n_hidden) >= _WORTH_THREADS else 1)
 
 
 def log_mass(parameters: Parameters, cells: Cells, n_threads: int | None = None) -> Array:
@@ -295,6 +277,7 @@ def log_mass(parameters: Parameters, cells: Cells, n_threads: int | None = None)
     The mass of a coin about which nothing is known, with equal energies, is that of two outcomes:
 
     >>> import numpy as np
+    >>> from harmonium.cells import Layout
     >>> from harmonium.units import Bernoulli
     >>> layout = Layout([Bernoulli()])
     >>> coin = Parameters(layout, np.zeros(0), ({"W": np.zeros((1, 0)), "a": np.zeros(1)},))
@@ -321,29 +304,24 @@ def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None
     return LogMassSum([Term.uniform(cells, 1.0)], n_threads).posteriors(parameters)[0]
 
 
-class _Rows(Sums):
-    """Results of one chunk, with the observed cells' part of the log mass added."""
+def _energy(natural: Natural) -> Energy:
+    return Energy(natural.bias, np.ascontiguousarray(natural.coupling.T), natural.hidden_bias.copy(), natural.constant)
 
 
-def _sum_rows(
-    chunk: Chunk, natural: Natural, factors: Factors, weights: Array, occupancy: Array, adjoint: Array, with_posterior: bool
-) -> _Rows:
-    n_rows = chunk.statistics.shape[0]
-    fields = -(chunk.statistics @ natural.coupling + natural.hidden_bias)
-    rows = _Rows(
-        log_mass=np.zeros(n_rows),
-        expected=np.zeros((n_rows, natural.n_hidden)),
-        posterior=np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden)),
-        occupancy=occupancy,
-        adjoint=adjoint,
-        flag=np.empty(n_rows, np.int8),
+def _empty_sums(energy: Energy, factors: Factors, with_gradient: bool = True) -> Sums:
+    return Sums(
+        log_mass=np.empty(0),
+        posterior=np.empty((0, factors.shared.shape[1])),
+        flag=np.empty(0, np.int8),
+        value=np.zeros(1 if with_gradient else 0),
+        bias=np.zeros(energy.bias.size),
+        coupling=np.zeros(energy.coupling.shape),
+        hidden_bias=np.zeros(energy.hidden_bias.size),
+        occupancy=np.zeros(factors.shared.shape if with_gradient else (0, 0)),
+        adjoint=np.zeros(factors.table.shape if with_gradient else (0, 0)),
     )
-    sum_states(chunk, fields, np.array(weights), factors, Sums(*rows))
-    rows.log_mass[:] -= chunk.statistics @ natural.bias + natural.constant
-    return rows
 
 
-def _empty_totals(natural: Natural, factors: Factors) -> _Totals:
-    gradient = Natural(np.zeros_like(natural.bias), np.zeros_like(natural.coupling), np.zeros_like(natural.hidden_bias), 0.0)
-    return _Totals(0.0, gradient, np.zeros_like(factors.shared), np.zeros_like(factors.table), 0)
-
+def _totals(sums: Sums) -> tuple[Array, ...]:
+    """The parts that add up over rows."""
+    return sums.value, sums.bias, sums.coupling, sums.hidden_bias, sums.occupancy, sums.adjoint

@@ -8,7 +8,6 @@ path depends neither on the other chains nor on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import exp
 
@@ -16,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.cells import Cells, Layout
-from harmonium.compilation import compiled, compiled_sum
+from harmonium.compilation import compiled
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.engine.threads import available_cores
+from harmonium.engine.threads import available_cores, map_in_order
 from harmonium.streams import open_uniform, spawn
 from harmonium.units.contract import Array
 from harmonium.units.registry import draw, write_statistics
@@ -28,7 +27,7 @@ __all__ = ["Chains"]
 _CHAINS_PER_TASK = 64
 
 
-@compiled_sum
+@compiled(sums=True)
 def _add_fields(code: int, x: float, first: int, last: int, coupling: Array, statistics: Array, fields: Array) -> None:
     """Add what one value contributes to the fields on the hidden units."""
     write_statistics(code, x, statistics[first:last])
@@ -39,13 +38,13 @@ def _add_fields(code: int, x: float, first: int, last: int, coupling: Array, sta
                 fields[j] += s * coupling[d, j]
 
 
-@compiled
+@compiled()
 def _draw_hidden(fields: Array, hidden: NDArray[np.bool_], stream: NDArray[np.uint64]) -> None:
     for j in range(fields.size):
         hidden[j] = open_uniform(stream) * (1.0 + exp(fields[j])) < 1.0
 
 
-@compiled_sum
+@compiled(sums=True)
 def _draw_value(
     code: int,
     lower: float,
@@ -68,7 +67,7 @@ def _draw_value(
     return draw(code, natural[first:last], lower, upper, stream)
 
 
-@compiled_sum
+@compiled(sums=True)
 def _sweep(
     chains: slice,
     rows: NDArray[np.int64],
@@ -117,7 +116,7 @@ def _sweep(
                 )
 
 
-@compiled
+@compiled()
 def _draw_all(
     chains: slice,
     rows: NDArray[np.int64],
@@ -248,11 +247,6 @@ class Chains:
 
 def _in_blocks(function: Callable[[slice], None], n_chains: int, n_threads: int | None) -> None:
     """Apply to blocks of chains, on several threads if there are several blocks."""
-    n_threads = n_threads or available_cores()
-    if n_threads == 1 or n_chains <= _CHAINS_PER_TASK:
-        function(slice(0, n_chains))
-        return
     blocks = [slice(start, min(start + _CHAINS_PER_TASK, n_chains)) for start in range(0, n_chains, _CHAINS_PER_TASK)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        for _ in pool.map(function, blocks):
-            pass
+    for _ in map_in_order(function, blocks, n_threads or available_cores()):
+        pass

@@ -21,7 +21,7 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from harmonium.compilation import compiled, compiled_sum
+from harmonium.compilation import compiled
 from harmonium.units.contract import Array, Unit
 
 __all__ = ["NODES", "Grid", "fill_table", "part_of_panel", "pull_back_table"]
@@ -73,7 +73,8 @@ class Grid:
             for _ in range(2**self.level):
                 y -= shrink * width
                 ys.append(y)
-        return np.exp(np.array(ys[::-1]))
+        edges: Array = np.exp(np.array(ys[::-1]))
+        return edges
 
     @property
     def n_panels(self) -> int:
@@ -87,7 +88,7 @@ class Grid:
 
     @cached_property
     def log_nodes(self) -> Array:
-        """ln x at all nodes, panel after panel."""
+        """Ln x at all nodes, panel after panel."""
         centres = np.log(self.edges[:-1]) + self.half_widths
         return (centres[:, None] + self.half_widths[:, None] * _ABSCISSAE).ravel()
 
@@ -118,7 +119,7 @@ class Grid:
         return 2 * self.n_panels
 
 
-@compiled
+@compiled()
 def _partial_weights(start: float, stop: float, length: float, out: Array) -> None:
     """Weights of a panel's node values in the integral over part of it.
 
@@ -145,7 +146,7 @@ def _partial_weights(start: float, stop: float, length: float, out: Array) -> No
         out[j] = _WEIGHTS[j] * total
 
 
-@compiled
+@compiled()
 def _fill_node(exponents: Array, base: float, scale: float, out: Array) -> None:
     """e^(base + sum of the exponents of the hidden units that are on - scale), for all states by doubling."""
     lowest = base - scale
@@ -166,10 +167,8 @@ def _fill_node(exponents: Array, base: float, scale: float, out: Array) -> None:
             out[i] = exp(out[i])
 
 
-@compiled_sum
-def fill_table(
-    bias: Array, coupling: Array, log_nodes: Array, statistics: Array, half_widths: Array, table: Array, errors: Array
-) -> float:
+@compiled(sums=True)
+def fill_table(bias: Array, coupling: Array, log_nodes: Array, statistics: Array, half_widths: Array, table: Array, errors: Array) -> float:
     """Fill an endpoint's table and its error table; return the logarithm of the factor left out of both."""
     n_statistics, n_hidden = coupling.shape
     n_panels = half_widths.size
@@ -217,7 +216,7 @@ def fill_table(
     return scale
 
 
-@compiled_sum
+@compiled(sums=True)
 def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths: Array, out: Array) -> None:
     """Push the adjoint of a table back to the natural parameters of each state; ``adjoint`` is used up.
 
@@ -244,7 +243,7 @@ def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths
                     out[d, i] += share[i] * statistics[node, d]
 
 
-@compiled
+@compiled()
 def part_of_panel(grid_edges: Array, half_widths: Array, panel: int, lower: float, upper: float, out: Array) -> float:
     """Weights for the part (lower, upper] of a panel; returns its length in y."""
     left_edge = grid_edges[panel]
@@ -254,4 +253,3 @@ def part_of_panel(grid_edges: Array, half_widths: Array, panel: int, lower: floa
     length = log1p((upper - lower) / lower)
     _partial_weights(start, stop, length, out)
     return length
-

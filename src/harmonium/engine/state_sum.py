@@ -13,17 +13,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled, compiled_sum
+from harmonium.compilation import compiled
 from harmonium.engine.assembly import Chunk
 from harmonium.engine.panels import NODES
 from harmonium.units.contract import Array
 
-__all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Factors", "Sums", "sum_states"]
+__all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "sum_states"]
 
 SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
 _SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
 _TOLERANCE = 1e-10  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
+
+
+Integers = NDArray[np.int64]
 
 
 class Factors(NamedTuple):
@@ -40,42 +43,86 @@ class Factors(NamedTuple):
     errors: Array
 
 
+class Energy(NamedTuple):
+    """The natural parameters, with the couplings by hidden unit: ``coupling`` has shape (n_hidden, n_statistics)."""
+
+    bias: Array
+    coupling: Array
+    hidden_bias: Array
+    constant: float
+
+
 class Sums(NamedTuple):
     """Where results go.
 
-    ``log_mass`` and ``expected`` (mean of the hidden units) are by row, and so is ``posterior``, which may have no rows if it is
-    not wanted. ``occupancy`` (shared rows by states) and ``adjoint`` (table rows by states) add up over rows, times the rows'
-    weights; they too may have no rows. Rows with a ``flag`` other than :data:`SUMMED` have no result.
+    ``log_mass`` is by row, and so are ``posterior``, which may have no rows if it is not wanted, and ``flag``: a row whose flag is
+    not :data:`SUMMED` has no result. The others add up over rows, times the rows' weights, and stay untouched if ``value`` is
+    empty: ``value`` itself, the observed cells' part of the gradient (in the form of :class:`Energy`), ``occupancy`` (shared rows
+    by states) and ``adjoint`` (table rows by states).
     """
 
     log_mass: Array
-    expected: Array
     posterior: Array
+    flag: NDArray[np.int8]
+    value: Array
+    bias: Array
+    coupling: Array
+    hidden_bias: Array
     occupancy: Array
     adjoint: Array
-    flag: NDArray[np.int8]
 
 
-@compiled
-def _closed_form(fields: Array, row: int, expected: Array) -> float:
+@compiled(sums=True, inline=True)
+def _fields(statistics: Array, row: int, coupling: Array, hidden_bias: Array, out: Array) -> None:
+    """Coefficients of h in minus the energy, from hidden biases and observed cells."""
+    for j in range(out.size):
+        field = -hidden_bias[j]
+        for d in range(statistics.shape[1]):
+            field -= statistics[row, d] * coupling[j, d]
+        out[j] = field
+
+
+@compiled(sums=True, inline=True)
+def _visible_energy(statistics: Array, row: int, bias: Array) -> float:
+    """The part of the energy that does not depend on h."""
+    energy = 0.0
+    for d in range(statistics.shape[1]):
+        energy += statistics[row, d] * bias[d]
+    return energy
+
+
+@compiled(sums=True, inline=True)
+def _add_observed(statistics: Array, row: int, weight: float, expected: Array, bias: Array, coupling: Array, hidden_bias: Array) -> None:
+    """Add the observed cells' part of a row's gradient: minus the expectation of statistics and their products with h (eq. 4)."""
+    for d in range(statistics.shape[1]):
+        bias[d] -= weight * statistics[row, d]
+    for j in range(expected.size):
+        weighted = weight * expected[j]
+        hidden_bias[j] -= weighted
+        for d in range(statistics.shape[1]):
+            coupling[j, d] -= weighted * statistics[row, d]
+
+
+@compiled(inline=True)
+def _closed_form(fields: Array, expected: Array) -> float:
     """A row with nothing unobserved: sum of softplus(fields); p(h = 1) in ``expected``."""
     total = 0.0
-    for j in range(fields.shape[1]):
-        field = fields[row, j]
+    for j in range(fields.size):
+        field = fields[j]
         small = exp(-abs(field))
         total += max(field, 0.0) + log1p(small)
-        expected[row, j] = (1.0 if field > 0.0 else small) / (1.0 + small)
+        expected[j] = (1.0 if field > 0.0 else small) / (1.0 + small)
     return total
 
 
-@compiled
-def _state_weights(fields: Array, row: int, out: Array) -> float:
+@compiled(inline=True)
+def _state_weights(fields: Array, out: Array) -> float:
     """e^(fields . h) of all states by doubling, the largest scaled to 1; returns the logarithm of the scale."""
     log_scale = 0.0
     out[0] = 1.0
     half = 1
-    for j in range(fields.shape[1]):
-        field = fields[row, j]
+    for j in range(fields.size):
+        field = fields[j]
         factor = exp(-abs(field))
         if field > 0.0:
             log_scale += field
@@ -90,18 +137,18 @@ def _state_weights(fields: Array, row: int, out: Array) -> float:
     return log_scale
 
 
-@compiled_sum
-def _expected_hidden(posterior: Array, work: Array, row: int, expected: Array) -> None:
+@compiled(sums=True, inline=True)
+def _expected_hidden(posterior: Array, work: Array, expected: Array) -> None:
     """Mean of every hidden unit, folding the states in half once for each unit."""
     half = posterior.size // 2
-    j = expected.shape[1] - 1
+    j = expected.size - 1
     if j < 0:
         return
     total = 0.0
     for i in range(half):
         total += posterior[half + i]
         work[i] = posterior[i] + posterior[half + i]
-    expected[row, j] = total
+    expected[j] = total
     while j > 0:
         j -= 1
         half //= 2
@@ -109,10 +156,10 @@ def _expected_hidden(posterior: Array, work: Array, row: int, expected: Array) -
         for i in range(half):
             total += work[half + i]
             work[i] += work[half + i]
-        expected[row, j] = total
+        expected[j] = total
 
 
-@compiled_sum
+@compiled(sums=True, inline=True)
 def _combine(table: Array, first: int, count: int, out: Array, place: int) -> None:
     """Start a tabulated cell's factor, in row ``place`` of ``out``, with the sum of its whole rows of the table."""
     for i in range(out.shape[1]):
@@ -122,7 +169,7 @@ def _combine(table: Array, first: int, count: int, out: Array, place: int) -> No
             out[place, i] += table[row, i]
 
 
-@compiled_sum
+@compiled(sums=True, inline=True)
 def _combine_part(table: Array, first: int, weights: Array, part: int, out: Array, place: int) -> None:
     """Add part of a panel: a combination of its nodes' rows."""
     for k in range(0, NODES, 4):  # four rows in one loop, since with few states a loop costs more than its body
@@ -132,7 +179,7 @@ def _combine_part(table: Array, first: int, weights: Array, part: int, out: Arra
             out[place, i] += w0 * table[row, i] + w1 * table[row + 1, i] + w2 * table[row + 2, i] + w3 * table[row + 3, i]
 
 
-@compiled_sum
+@compiled(sums=True, inline=True)
 def _scatter(adjoint: Array, first: int, count: int, by_factor: Array, place: int) -> None:
     """The adjoint of :func:`_combine`."""
     for row in range(first, first + count):
@@ -140,7 +187,7 @@ def _scatter(adjoint: Array, first: int, count: int, by_factor: Array, place: in
             adjoint[row, i] += by_factor[place, i]
 
 
-@compiled_sum
+@compiled(sums=True, inline=True)
 def _scatter_part(adjoint: Array, first: int, weights: Array, part: int, by_factor: Array, place: int) -> None:
     """The adjoint of :func:`_combine_part`."""
     for k in range(0, NODES, 4):
@@ -154,7 +201,7 @@ def _scatter_part(adjoint: Array, first: int, weights: Array, part: int, by_fact
             adjoint[row + 3, i] += w3 * value
 
 
-@compiled_sum
+@compiled(sums=True, inline=True)
 def _multiply(weights: Array, factors: Array, row: int) -> float:
     """Multiply the states' weights by a row of factors; returns their new sum."""
     total = 0.0
@@ -164,7 +211,19 @@ def _multiply(weights: Array, factors: Array, row: int) -> float:
     return total
 
 
-@compiled
+@compiled(inline=True)
+def _scale(values: Array, factor: float) -> None:
+    for i in range(values.size):
+        values[i] *= factor
+
+
+@compiled(inline=True)
+def _add_scaled(totals: Array, row: int, factor: float, values: Array) -> None:
+    for i in range(values.size):
+        totals[row, i] += factor * values[i]
+
+
+@compiled(inline=True)
 def _divide(weights: Array, factors: Array, place: int) -> None:
     """The posterior divided by one of its factors, in the factor's place; zero where the factor has underflown."""
     for i in range(weights.size):
@@ -172,7 +231,7 @@ def _divide(weights: Array, factors: Array, place: int) -> None:
         factors[place, i] = weights[i] / factor if factor > 0.0 else 0.0
 
 
-@compiled_sum
+@compiled(sums=True, inline=True)
 def _dot(a: Array, row: int, b: Array, other_row: int) -> float:
     total = 0.0
     for i in range(a.shape[1]):
@@ -180,86 +239,109 @@ def _dot(a: Array, row: int, b: Array, other_row: int) -> float:
     return total
 
 
-@compiled_sum
-def sum_states(chunk: Chunk, fields: Array, row_weights: Array, factors: Factors, sums: Sums) -> None:
-    """Sum over the hidden states of every row of a chunk.
+@compiled(sums=True, inline=True)
+def _cell_factor(
+    whole: Integers, parts: Integers, part_row: Integers, part_weights: Array, cell: int, table: Array, out: Array, place: int
+) -> None:
+    """The factor of a tabulated cell for all states."""
+    _combine(table, whole[cell, 0], whole[cell, 1], out, place)
+    for side in range(2):
+        part = parts[cell, side]
+        if part >= 0:
+            _combine_part(table, part_row[part], part_weights, part, out, place)
 
-    ``fields`` are the coefficients of h in minus the energy, from hidden biases and observed cells.
-    """
-    # Names of their own: handing whole tuples to the small functions above would cost more than their work.
-    first_cell, shared, column, parts, whole = chunk.first_cell, chunk.shared, chunk.column, chunk.parts, chunk.whole
-    part_row, part_weights, part_error, part_length = chunk.part_row, chunk.part_weights, chunk.part_error, chunk.part_length
-    shared_factors, table, errors = factors.shared, factors.table, factors.errors
-    expected, occupancy, adjoint = sums.expected, sums.occupancy, sums.adjoint
-    n_rows, n_states = fields.shape[0], shared_factors.shape[1]
-    most_cells = 0
-    for row in range(n_rows):
-        most_cells = max(most_cells, first_cell[row + 1] - first_cell[row])
-    cell_factors = np.empty((most_cells, n_states))
+
+@compiled(sums=True, inline=True)
+def _cell_adjoint(
+    whole: Integers, parts: Integers, part_row: Integers, part_weights: Array, cell: int, adjoint: Array, by_factor: Array, place: int
+) -> None:
+    """The adjoint of :func:`_cell_factor`."""
+    _scatter(adjoint, whole[cell, 0], whole[cell, 1], by_factor, place)
+    for side in range(2):
+        part = parts[cell, side]
+        if part >= 0:
+            _scatter_part(adjoint, part_row[part], part_weights, part, by_factor, place)
+
+
+@compiled(sums=True, inline=True)
+def _cell_error(
+    error: Integers, parts: Integers, part_error: Integers, part_length: Array, cell: int, errors: Array, by_factor: Array, place: int
+) -> float:
+    """How wrong the row's log mass may be because of this cell's table."""
+    total = 0.0
+    for side in range(2):
+        part = parts[cell, side]
+        if part >= 0:
+            total += part_length[part] * _dot(by_factor, place, errors, part_error[part])
+    if error[cell] >= 0:
+        total += _dot(by_factor, place, errors, error[cell])
+    return total
+
+
+@compiled(inline=True)
+def _most_cells(first_cell: Integers) -> int:
+    most = 0
+    for row in range(first_cell.size - 1):
+        most = max(most, first_cell[row + 1] - first_cell[row])
+    return most
+
+
+@compiled(sums=True)
+def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
+    """Sum over the hidden states of every row of a chunk."""
+    # Names of their own: taking an array out of a tuple inside the loop costs more than the loop's work with few states.
+    statistics, first_cell, shared, column = chunk.statistics, chunk.first_cell, chunk.shared, chunk.column
+    whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights
+    error_row, part_error, part_length = chunk.error, chunk.part_error, chunk.part_length
+    shared_factors, shared_scale, table, table_scale, errors = factors
+    log_mass, posterior, flag, value, d_bias, d_coupling, d_hidden_bias, occupancy, adjoint = sums
+    bias, coupling, hidden_bias, constant = energy
+    n_rows, n_states = statistics.shape[0], shared_factors.shape[1]
+    with_posterior, with_gradient = posterior.shape[0] > 0, value.size > 0
+    cell_factors = np.empty((_most_cells(first_cell), n_states))
     weights, work = np.empty(n_states), np.empty(n_states)
-    with_posterior, with_gradient = sums.posterior.shape[0] > 0, occupancy.shape[0] > 0
+    fields, expected = np.empty(hidden_bias.size), np.empty(hidden_bias.size)
     for row in range(n_rows):
         begin, end = first_cell[row], first_cell[row + 1]
-        sums.flag[row] = SUMMED
+        flag[row] = SUMMED
+        _fields(statistics, row, coupling, hidden_bias, fields)
         if begin == end and not with_posterior:
-            sums.log_mass[row] = _closed_form(fields, row, expected)
-            continue
-
-        log_scale = _state_weights(fields, row, weights)
-        total = weights.sum() if begin == end else 0.0
-        for cell in range(begin, end):
-            if shared[cell] >= 0:
-                log_scale += factors.shared_scale[shared[cell]]
-                total = _multiply(weights, shared_factors, shared[cell])
-            else:
-                log_scale += factors.table_scale[column[cell]]
-                place = cell - begin
-                _combine(table, whole[cell, 0], whole[cell, 1], cell_factors, place)
-                for side in range(2):
-                    part = parts[cell, side]
-                    if part >= 0:
-                        _combine_part(table, part_row[part], part_weights, part, cell_factors, place)
-                total = _multiply(weights, cell_factors, place)
-        if not total > _SMALLEST_SUM:
-            sums.flag[row] = UNDERFLOWN
-            continue
-        inverse = 1.0 / total
-        for i in range(n_states):
-            weights[i] *= inverse
-
-        error = 0.0
-        for cell in range(begin, end):
-            if shared[cell] < 0:
-                place = cell - begin
-                _divide(weights, cell_factors, place)
-                for side in range(2):
-                    part = parts[cell, side]
-                    if part >= 0:
-                        error += part_length[part] * _dot(cell_factors, place, errors, part_error[part])
-                if chunk.error[cell] >= 0:
-                    error += _dot(cell_factors, place, errors, chunk.error[cell])
-        if not error <= _TOLERANCE:
-            sums.flag[row] = INACCURATE
-            continue
-        sums.log_mass[row] = log(total) + log_scale
-        _expected_hidden(weights, work, row, expected)
+            log_sum = _closed_form(fields, expected)
+        else:
+            log_sum = _state_weights(fields, weights)
+            total = weights.sum() if begin == end else 0.0
+            for cell in range(begin, end):
+                if shared[cell] >= 0:
+                    log_sum += shared_scale[shared[cell]]
+                    total = _multiply(weights, shared_factors, shared[cell])
+                else:
+                    log_sum += table_scale[column[cell]]
+                    _cell_factor(whole, parts, part_row, part_weights, cell, table, cell_factors, cell - begin)
+                    total = _multiply(weights, cell_factors, cell - begin)
+            if not total > _SMALLEST_SUM:
+                flag[row] = UNDERFLOWN
+                continue
+            log_sum += log(total)
+            _scale(weights, 1.0 / total)
+            error = 0.0
+            for cell in range(begin, end):
+                if shared[cell] < 0:
+                    _divide(weights, cell_factors, cell - begin)
+                    error += _cell_error(error_row, parts, part_error, part_length, cell, errors, cell_factors, cell - begin)
+            if not error <= _TOLERANCE:
+                flag[row] = INACCURATE
+                continue
+            _expected_hidden(weights, work, expected)
+        log_mass[row] = log_sum - _visible_energy(statistics, row, bias) - constant
         if with_posterior:
-            for i in range(n_states):
-                sums.posterior[row, i] = weights[i]
-        if not with_gradient:
-            continue
-
-        row_weight = row_weights[row]
-        for cell in range(begin, end):
-            if shared[cell] >= 0:
-                for i in range(n_states):
-                    occupancy[shared[cell], i] += row_weight * weights[i]
-            else:
-                place = cell - begin
-                for i in range(n_states):
-                    cell_factors[place, i] *= row_weight
-                _scatter(adjoint, whole[cell, 0], whole[cell, 1], cell_factors, place)
-                for side in range(2):
-                    part = parts[cell, side]
-                    if part >= 0:
-                        _scatter_part(adjoint, part_row[part], part_weights, part, cell_factors, place)
+            posterior[row, :] = weights
+        if with_gradient:
+            row_weight = row_weights[row]
+            value[0] += row_weight * log_mass[row]
+            _add_observed(statistics, row, row_weight, expected, d_bias, d_coupling, d_hidden_bias)
+            for cell in range(begin, end):
+                if shared[cell] >= 0:
+                    _add_scaled(occupancy, shared[cell], row_weight, weights)
+                else:
+                    _scale(cell_factors[cell - begin], row_weight)
+                    _cell_adjoint(whole, parts, part_row, part_weights, cell, adjoint, cell_factors, cell - begin)

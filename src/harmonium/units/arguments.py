@@ -44,12 +44,17 @@ class IntervalArguments:
         where = first_offender(~((low >= 0.0) & (low < high) & (high <= 1.0)))
         if where is not None:
             raise ValueError(f"0 <= lower < upper <= 1 is needed; found lower {low[where]}, upper {high[where]} at index {where}")
-        self.flat = [self._flat(array) for array in given.values()]
+        self._given = given
 
     @property
     def size(self) -> int:
         """How many elements the results have."""
         return int(np.prod(self.shape, dtype=np.int64))
+
+    def flat(self) -> tuple[Array, Array, Array, Array]:
+        """alpha, beta, lower and upper."""
+        alpha, beta, lower, upper = (self._flat(array) for array in self._given.values())
+        return alpha, beta, lower, upper
 
     def _flat(self, array: Array) -> Array:
         flat = array.reshape(1) if array.size == 1 else np.ascontiguousarray(np.broadcast_to(array, self.shape)).reshape(-1)

@@ -19,13 +19,13 @@ from harmonium.units.contract import Array, Canonical, ParameterBlock, Parameter
 __all__ = ["Bernoulli", "draw", "write_statistics"]
 
 
-@compiled
+@compiled()
 def write_statistics(x: float, out: Array) -> None:
     """The statistic is x itself."""
     out[0] = x
 
 
-@compiled
+@compiled()
 def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """0 or 1, whichever of the two lies in (lower, upper]."""
     if not lower < 0.0:
@@ -46,7 +46,7 @@ class Bernoulli:
     n_statistics: ClassVar[int] = 1
 
     def statistics(self, x: Array) -> Array:
-        """x along a new last axis."""
+        """X along a new last axis."""
         return np.asarray(x, dtype=np.float64)[..., None]
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
@@ -69,7 +69,7 @@ class Bernoulli:
         return {"W": (n_hidden,), "a": ()}
 
     def canonical(self, parameters: ParameterBlock) -> Canonical:
-        """z = a + W h."""
+        """Z = a + W h."""
         return Canonical(parameters["a"][:, None], parameters["W"][:, None, :], 0.0)
 
     def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:

@@ -21,14 +21,14 @@ from harmonium.units.contract import Array, Canonical, ParameterBlock, Parameter
 __all__ = ["Categorical", "draw", "write_statistics"]
 
 
-@compiled
+@compiled()
 def write_statistics(x: float, out: Array) -> None:
     """The one-hot code of level x."""
     out[:] = 0.0
     out[int(x)] = 1.0
 
 
-@compiled
+@compiled()
 def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """A level in (lower, upper]."""
     lowest = inf
@@ -75,7 +75,7 @@ class Categorical:
 
     def statistics(self, x: Array) -> Array:
         """The one-hot code along a new last axis."""
-        return (np.asarray(x)[..., None] == np.arange(self.n_levels)).astype(np.float64)
+        return np.equal(np.asarray(x)[..., None], np.arange(self.n_levels)).astype(np.float64)
 
     def _log_weights(self, natural: Array, lower: Array, upper: Array) -> Array:
         """-theta of the levels that the constraint admits, -inf of the others."""
@@ -83,10 +83,11 @@ class Categorical:
         level = np.arange(self.n_levels)
         lower, upper, point = lower[..., None], upper[..., None], point[..., None]
         admitted = np.where(point, level == lower, (lower < level) & (level <= upper))
-        return np.where(admitted, -natural, -np.inf)
+        log_weights: Array = np.where(admitted, -natural, -np.inf)
+        return log_weights
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """ln of the sum of e^-theta over the admitted levels (eq. 3)."""
+        """Ln of the sum of e^-theta over the admitted levels (eq. 3)."""
         return np.asarray(logsumexp(self._log_weights(natural, lower, upper), axis=-1))
 
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:

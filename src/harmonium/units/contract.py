@@ -73,7 +73,7 @@ class Unit(Protocol):
         """s(x), along a new last axis."""
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """ln of the sum or integral of e^(-theta s(x)) over the constraint; -theta s(x) at a point (eq. 3)."""
+        """Ln of the sum or integral of e^(-theta s(x)) over the constraint; -theta s(x) at a point (eq. 3)."""
 
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
         """Mean of s(x) under the constraint: minus the gradient of the log mass by theta (eq. 4)."""

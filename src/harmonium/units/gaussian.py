@@ -27,9 +27,9 @@ _DROP = 40.0  # the density is followed until it has fallen by this much from it
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
-@compiled
+@compiled()
 def _standard_interval(lower: float, upper: float) -> tuple[float, float, float]:
-    """ln of the integral of e^(-z^2/2) over [lower, upper], with the means of z and of z^2 on it.
+    """Ln of the integral of e^(-z^2/2) over [lower, upper], with the means of z and of z^2 on it.
 
     Integrated over the window around the highest point, where every term is positive: narrow intervals and far tails keep
     their relative accuracy, which differences of the distribution function do not.
@@ -50,19 +50,19 @@ def _standard_interval(lower: float, upper: float) -> tuple[float, float, float]
     return log(mass * half) - 0.5 * peak * peak, peak + first, peak * peak + 2.0 * peak * first + second
 
 
-@compiled
+@compiled()
 def _standard_intervals(lower: Array, upper: Array, out: Array) -> None:
     for i in range(lower.size):
         out[0, i], out[1, i], out[2, i] = _standard_interval(lower[i], upper[i])
 
 
-@compiled
+@compiled()
 def _contact(z: float, mode: float) -> tuple[float, float, float]:
     """The tangent of -z^2/2 as (point, log density relative to the mode, slope)."""
     return z, -0.5 * (z - mode) * (z + mode), -z
 
 
-@compiled
+@compiled()
 def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """A standard normal number in [lower, upper]."""
     if lower == -inf and upper == inf:
@@ -77,20 +77,20 @@ def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> fl
             return z
 
 
-@compiled
+@compiled()
 def write_statistics(x: float, out: Array) -> None:
     """The statistics (x, x^2)."""
     out[0] = x
     out[1] = x * x
 
 
-@compiled
+@compiled()
 def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """One draw in (lower, upper]."""
     scale = sqrt(0.5 / natural[1])
     mean = -natural[0] * scale * scale
     x = mean + scale * _draw_standard((lower - mean) / scale, (upper - mean) / scale, stream)
-    return min(max(x, lower), upper)
+    return float(min(max(x, lower), upper))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Gaussian:
         return mean, scale, out
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """ln of the Gaussian integral over the constraint (eq. 3)."""
+        """Ln of the Gaussian integral over the constraint (eq. 3)."""
         natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
         out = np.empty(lower.shape)
         out[point] = -np.sum(natural[point] * self.statistics(lower[point]), axis=-1)

@@ -28,7 +28,7 @@ def unit_code(unit: Unit) -> int:
     return UNITS.index(type(unit))
 
 
-@compiled
+@compiled()
 def write_statistics(code: int, x: float, out: Array) -> None:
     """Write the statistics of an observed value."""
     if code == 0:
@@ -41,7 +41,7 @@ def write_statistics(code: int, x: float, out: Array) -> None:
         _write_truncated_gamma(x, out)
 
 
-@compiled
+@compiled()
 def draw(code: int, natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """Draw a value given the natural parameters; NaN bounds mean that nothing is known, equal ones that all is."""
     if lower == upper:

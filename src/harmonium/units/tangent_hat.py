@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled, compiled_inline
+from harmonium.compilation import compiled
 from harmonium.streams import open_uniform
 
 __all__ = ["Hat", "Piece", "accept", "draw_exponential", "draw_from_hat", "make_hat"]
@@ -44,7 +44,7 @@ class Hat(NamedTuple):
     right: Piece
 
 
-@compiled
+@compiled()
 def _piece(tangent: tuple[float, float, float], lower: float, upper: float) -> Piece:
     """The part of a tangent (point, log density, slope) over [lower, upper]."""
     p, f, slope = tangent
@@ -61,21 +61,21 @@ def _piece(tangent: tuple[float, float, float], lower: float, upper: float) -> P
     return Piece(peak, direction, height, steepness, length, fall, -exp(height) * fall / steepness)
 
 
-@compiled_inline
+@compiled(inline=True)
 def _draw_from_piece(piece: Piece, u: float) -> tuple[float, float]:
     """The point below which a share u of the piece lies, counted from its peak, and the hat's log height there."""
     distance = u * piece.length if piece.fall == 0.0 else min(-log1p(u * piece.fall) / piece.steepness, piece.length)
     return piece.peak + piece.direction * distance, piece.height - piece.steepness * distance
 
 
-@compiled
+@compiled()
 def draw_exponential(slope: float, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """Draw x from the density proportional to e^(slope x) on [lower, upper]."""
     x, _ = _draw_from_piece(_piece((lower, 0.0, slope), lower, upper), open_uniform(stream))
     return min(max(x, lower), upper)
 
 
-@compiled
+@compiled()
 def _crossing(tangent: tuple[float, float, float], following: tuple[float, float, float]) -> float:
     """Where two neighbouring tangents meet: between their points of contact."""
     p, f, slope = tangent
@@ -87,7 +87,7 @@ def _crossing(tangent: tuple[float, float, float], following: tuple[float, float
     return min(max(x, p), next_p)
 
 
-@compiled
+@compiled()
 def make_hat(
     left: tuple[float, float, float], mode: tuple[float, float, float], right: tuple[float, float, float], lower: float, upper: float
 ) -> Hat:
@@ -101,7 +101,7 @@ def make_hat(
     return Hat(_piece(left, lower, first), _piece(mode, first, second), _piece(right, second, upper))
 
 
-@compiled_inline
+@compiled(inline=True)
 def draw_from_hat(hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, float]:
     """Draw a proposal; return it with the hat's log height there."""
     u = open_uniform(stream) * (hat.left.area + hat.middle.area + hat.right.area)
@@ -113,7 +113,7 @@ def draw_from_hat(hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, float]:
     return _draw_from_piece(hat.right, min((u - hat.middle.area) / hat.right.area, 1.0))
 
 
-@compiled_inline
+@compiled(inline=True)
 def accept(log_ratio: float, stream: NDArray[np.uint64]) -> bool:
     """True with probability e^log_ratio, for a ratio of at most one."""
     u = open_uniform(stream)

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonium.compilation import compiled, compiled_inline
+from harmonium.compilation import compiled
 from harmonium.streams import spawn
 from harmonium.units.arguments import IntervalArguments
 from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
@@ -34,7 +34,7 @@ _NODES_TWO_SIDED, _WEIGHTS_TWO_SIDED = np.polynomial.legendre.leggauss(48)
 # --- the integral -----------------------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled()
 def _left_window(alpha: float, c: float, limit: float) -> float:
     """How far left of the peak the integrand in y = ln x matters: alpha d + c (e^-d - 1) = _DROP, at most ``limit``."""
     if alpha * limit + c * expm1(-limit) <= _DROP:
@@ -48,7 +48,7 @@ def _left_window(alpha: float, c: float, limit: float) -> float:
     return min(1.001 * d, limit)
 
 
-@compiled
+@compiled()
 def _right_window(alpha: float, c: float, limit: float) -> float:
     """How far right of the peak it matters: c (e^d - 1) - alpha d = _DROP, at most ``limit``."""
     if c * expm1(limit) - alpha * limit <= _DROP:
@@ -62,7 +62,7 @@ def _right_window(alpha: float, c: float, limit: float) -> float:
     return min(1.001 * d, limit)
 
 
-@compiled
+@compiled()
 def _one_side(alpha: float, c: float, reach: float, nodes: Array, weights: Array) -> tuple[float, float, float]:
     """Integrate e^(alpha d - c expm1(d)) times 1, d and expm1(d), for d from 0 to ``reach`` (left of the peak if negative)."""
     half = 0.5 * reach
@@ -78,9 +78,9 @@ def _one_side(alpha: float, c: float, reach: float, nodes: Array, weights: Array
     return mass * scale, first * scale, second * scale
 
 
-@compiled
+@compiled()
 def _interval_mass(alpha: float, beta: float, lower: float, upper: float) -> tuple[float, float, float]:
-    """ln of the integral of x^(alpha-1) e^(-beta x) over (lower, upper], with the means of ln x and of x on it.
+    """Ln of the integral of x^(alpha-1) e^(-beta x) over (lower, upper], with the means of ln x and of x on it.
 
     In y = ln x the integrand e^(alpha y - beta e^y) is analytic and log-concave. It is written around its peak, so that
     nothing cancels and nothing overflows, and every term of the quadrature is positive.
@@ -111,16 +111,16 @@ def _interval_mass(alpha: float, beta: float, lower: float, upper: float) -> tup
     return alpha * log_peak - c + log(mass), log_peak + first / mass, peak * (1.0 + second / mass)
 
 
-@compiled
+@compiled()
 def _interval_masses(alpha: Array, beta: Array, lower: Array, upper: Array, out: Array) -> None:
     """All of them; an argument of one element serves everywhere."""
     for i in range(out.shape[1]):
         out[0, i], out[1, i], out[2, i] = _interval_mass(_at(alpha, i), _at(beta, i), _at(lower, i), _at(upper, i))
 
 
-@compiled_inline
+@compiled(inline=True)
 def _at(array: Array, i: int) -> float:
-    return array[i] if array.size > 1 else array[0]
+    return float(array[i] if array.size > 1 else array[0])
 
 
 def interval_mass(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array, Array]:
@@ -159,7 +159,7 @@ def interval_mass(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: Ar
     """
     arguments = IntervalArguments(alpha, beta, lower, upper)
     out = np.empty((3, arguments.size))
-    _interval_masses(*arguments.flat, out)
+    _interval_masses(*arguments.flat(), out)
     log_mass, mean_log_x, mean_x = out.reshape((3, *arguments.shape))
     return log_mass, mean_log_x, mean_x
 
@@ -167,7 +167,7 @@ def interval_mass(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: Ar
 # --- the sampler ------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled()
 def _left_contact(k: float, beta: float, mode: float) -> float:
     """The point left of the mode where k ln x - beta x has dropped by about one."""
     b = k - beta * mode
@@ -177,7 +177,7 @@ def _left_contact(k: float, beta: float, mode: float) -> float:
     return mode * exp(-min(v, 2.0))
 
 
-@compiled
+@compiled()
 def _right_contact(k: float, beta: float, mode: float) -> float:
     """The point right of the mode where k ln x - beta x has dropped by about one."""
     b = beta - k / mode
@@ -187,25 +187,25 @@ def _right_contact(k: float, beta: float, mode: float) -> float:
     return mode + d
 
 
-@compiled
+@compiled()
 def _contact(k: float, beta: float, mode: float, p: float) -> tuple[float, float, float]:
     """The tangent at p as (point, log density relative to the mode, slope)."""
     return p, k * log1p((p - mode) / mode) - beta * (p - mode), k / p - beta
 
 
-@compiled
+@compiled()
 def _hat(k: float, beta: float, mode: float, lower: float, upper: float) -> Hat:
     left = max(_left_contact(k, beta, mode), lower) if mode > lower else mode
     right = min(_right_contact(k, beta, mode), upper) if mode < upper else mode
     return make_hat(_contact(k, beta, mode, left), _contact(k, beta, mode, mode), _contact(k, beta, mode, right), lower, upper)
 
 
-@compiled
+@compiled()
 def _mode(k: float, beta: float, lower: float, upper: float) -> float:
     return upper if beta <= 0.0 else min(max(k / beta, lower), upper)
 
 
-@compiled_inline
+@compiled(inline=True)
 def _draw_counted(k: float, beta: float, mode: float, hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, int]:
     """One draw from x^k e^(-beta x) under a hat, with the number of proposals it took."""
     n_proposals = 0
@@ -216,7 +216,7 @@ def _draw_counted(k: float, beta: float, mode: float, hat: Hat, stream: NDArray[
             return x, n_proposals
 
 
-@compiled
+@compiled()
 def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """One draw given the natural parameters (beta, alpha - 1); bounds beyond the unit interval are cut to it."""
     k, beta, lower, upper = natural[1], natural[0], max(lower, 0.0), min(upper, 1.0)
@@ -226,7 +226,7 @@ def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64])
     return _draw_counted(k, beta, mode, _hat(k, beta, mode, lower, upper), stream)[0]
 
 
-@compiled
+@compiled()
 def _draws(alpha: Array, beta: Array, lower: Array, upper: Array, stream: NDArray[np.uint64], out: Array) -> int:
     """One draw for each set of parameters; equal neighbours share a hat. Returns the number of proposals."""
     n_proposals = 0
@@ -273,14 +273,14 @@ def sample(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: ArrayLike
     """
     arguments = IntervalArguments(alpha, beta, lower, upper)
     out = np.empty(arguments.size)
-    _draws(*arguments.flat, spawn(rng, 1)[0], out)
+    _draws(*arguments.flat(), spawn(rng, 1)[0], out)
     return out.reshape(arguments.shape)
 
 
 # --- the unit ---------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled()
 def write_statistics(x: float, out: Array) -> None:
     """The statistics (x, -ln x)."""
     out[0] = x
@@ -351,5 +351,5 @@ class TruncatedGamma:
             "W": rng.uniform(-width, width, (n, n_hidden)),
             "V": rng.uniform(0.0, 2.0 * width, (n, n_hidden)),
             "a": np.zeros(n),
-            "c": rng.uniform(0.0, 2.0 * width, n),
+            "c": rng.uniform(0.0, 2.0 * width, (n,)),
         }

@@ -1,0 +1,35 @@
+# The README's commands. Everything runs in .venv, which the first target that needs it creates.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+# Compiled code is cached by source: Numba does not notice when a function that another file calls has changed.
+SOURCE_HASH := $(shell find src -name '*.py' -print0 | sort -z | xargs -0 cat | cksum | cut -d ' ' -f 1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(SOURCE_HASH)
+
+.PHONY: demo test lint types bench clean
+
+demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwards
+	$(BIN)/python examples/three_way_density.py
+
+test: lint types  ## everything that guards the project
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
+	$(BIN)/python -m benchmarks kernels
+
+clean:
+	rm -rf .cache demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	touch $@

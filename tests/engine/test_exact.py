@@ -1,0 +1,286 @@
+"""Laws of the exact engine."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harmonium.cells import Cells, Layout
+from harmonium.engine import exact
+from harmonium.engine.enumeration import expectations, expected_statistics
+from harmonium.engine.exact import LogMassSum, Term, log_mass, posterior
+from harmonium.engine.panels import Grid
+from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import hidden_states
+from harmonium.units import Bernoulli, Gaussian, TruncatedGamma
+from tests import brute_force
+from tests.gbsg2 import LAYOUT as GBSG2_LAYOUT
+from tests.gbsg2 import gbsg2_cells
+from tests.models import EVERY_UNIT, random_cells, random_parameters
+from tests.straightforward import ConditionalObjective
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def by_enumeration(parameters, cells):
+    return expectations(parameters.natural(), cells.layout, *cells.bounds())
+
+
+def signed_sum(cells, rng, n_threads=None):
+    """A conditional objective with random weights and a joint term: every kind of term there is."""
+    terms = [
+        Term(cells, rng.normal(size=cells.n_rows)),
+        Term.uniform(cells.freeing("truncated_gamma"), -1.0),
+        Term.uniform(Cells.all_free(cells.layout), -3.0),
+    ]
+    return LogMassSum(terms, n_threads)
+
+
+# --- right ---
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n_hidden", [0, 1, 3])
+def test_log_mass_agrees_with_brute_force(seed, n_hidden):
+    rng = np.random.default_rng([seed, n_hidden])
+    parameters = random_parameters(EVERY_UNIT, n_hidden, rng)
+    cells = random_cells(EVERY_UNIT, 4, rng, most_unobserved_continuous=2)
+    expected = [brute_force.log_mass(parameters, lower, upper) for lower, upper in zip(*cells.bounds(), strict=True)]
+    np.testing.assert_allclose(log_mass(parameters, cells), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(by_enumeration(parameters, cells).log_mass, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n_hidden", [0, 2, 5])
+def test_gradient_agrees_with_central_differences(seed, n_hidden):
+    rng = np.random.default_rng([seed, n_hidden])
+    parameters = random_parameters(EVERY_UNIT, n_hidden, rng, strength=0.7)
+    total = signed_sum(random_cells(EVERY_UNIT, 30, rng), rng)
+    _, gradient = total.value_and_gradient(parameters)
+    vector, slope = parameters.to_vector(), gradient.to_vector()
+    for i in range(vector.size):
+        # Fourth order, so that the difference itself is accurate enough for 1e-6.
+        h = 1e-3 * max(1.0, abs(vector[i]))
+        if parameters.with_vector(vector).layout is EVERY_UNIT and abs(vector[i]) < 2 * h:
+            h = 1e-4
+        shifted = [vector + k * h * (np.arange(vector.size) == i) for k in (-2, -1, 1, 2)]
+        values = [total.value_and_gradient(parameters.with_vector(s))[0] for s in shifted]
+        difference = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
+        assert difference == pytest.approx(slope[i], rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_hidden", [4, 8])
+def test_conditional_objective_on_real_data_agrees_with_straightforward_enumeration(n_hidden):
+    rng = np.random.default_rng(n_hidden)
+    cells = gbsg2_cells()
+    parameters = random_parameters(GBSG2_LAYOUT, n_hidden, rng, strength=0.3)
+    fast = LogMassSum([Term.uniform(cells, 1.0), Term.uniform(cells.freeing("truncated_gamma"), -1.0)])
+    value, gradient = fast.value_and_gradient(parameters)
+    expected, expected_gradient = ConditionalObjective(GBSG2_LAYOUT, *cells.bounds()).value_and_gradient(parameters)
+    assert value == pytest.approx(expected, rel=1e-9)
+    scale = np.abs(expected_gradient.to_vector()).max()
+    np.testing.assert_allclose(gradient.to_vector(), expected_gradient.to_vector(), rtol=1e-9, atol=1e-9 * scale)
+
+
+@given(seeds, st.integers(0, 6), st.floats(0.3, 6.0))
+@settings(max_examples=40)
+def test_shared_integrals_agree_with_one_integral_for_each_cell(seed, n_hidden, strength):
+    """Whatever the parameters, as large as they may get: no row is dropped and none is wrong."""
+    rng = np.random.default_rng(seed)
+    parameters = random_parameters(EVERY_UNIT, n_hidden, rng, strength)
+    cells = random_cells(EVERY_UNIT, 20, rng)
+    expected = by_enumeration(parameters, cells)
+    np.testing.assert_allclose(log_mass(parameters, cells), expected.log_mass, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(posterior(parameters, cells), expected.posterior, rtol=1e-7, atol=1e-9)
+
+
+def test_rows_that_tables_cannot_represent_are_summed_in_log_space():
+    """All states but a very unlikely one are ruled out by e^-1000: scaled sums underflow."""
+    layout = Layout([TruncatedGamma()])
+    own = {"W": np.array([[3000.0]]), "V": np.array([[0.0]]), "a": np.array([1000.0]), "c": np.array([0.0])}
+    parameters = Parameters(layout, np.array([-5.0]), (own,))
+    cells = Cells.from_bounds(layout, [[0.5], [0.9], [0.001]], [[1.0], [1.0], [0.002]])
+    expected = by_enumeration(parameters, cells).log_mass
+    assert expected.min() < -800.0
+    np.testing.assert_allclose(log_mass(parameters, cells), expected, rtol=1e-12)
+    _, gradient = LogMassSum([Term.uniform(cells, 1.0)]).value_and_gradient(parameters)
+    assert gradient.blocks[0]["a"][0] == pytest.approx(-expected_statistics(parameters, cells)[:, 0].sum(), rel=1e-9)
+
+
+def test_the_grid_is_refined_for_sharp_densities():
+    """Narrow bells need finer panels; most rows must then come from the table, not from the fallback."""
+    layout = Layout([TruncatedGamma()])
+    own = {"W": np.array([[400.0]]), "V": np.array([[200.0]]), "a": np.array([200.0]), "c": np.array([40.0])}
+    parameters = Parameters(layout, np.array([0.0]), (own,))
+    lower = np.linspace(0.05, 0.9, 400)[:, None]
+    cells = Cells.from_bounds(layout, lower, np.ones_like(lower))
+    total = LogMassSum([Term.uniform(cells, 1.0)])
+    value, _ = total.value_and_gradient(parameters)
+    assert total._plan.grid.level > 0
+    assert value == pytest.approx(by_enumeration(parameters, cells).log_mass.sum(), rel=1e-10)
+
+
+# --- laws ---
+
+
+@given(seeds, st.integers(0, 4))
+@settings(max_examples=25)
+def test_a_free_cell_carries_no_information(seed, n_hidden):
+    """A free column that no hidden unit is coupled to shifts every log mass by the same amount and moves no posterior."""
+    rng = np.random.default_rng(seed)
+    wider = Layout([*EVERY_UNIT.units, Gaussian()])
+    parameters = random_parameters(wider, n_hidden, rng)
+    parameters.blocks[-1]["W"][...] = 0.0
+    cells = random_cells(wider, 6, rng)
+    lower, upper = cells.bounds()
+    lower[:, -1] = upper[:, -1] = np.nan
+    with_column = Cells.from_bounds(wider, lower, upper)
+    without = Parameters(EVERY_UNIT, parameters.hidden_bias, parameters.blocks[:-1])
+    narrower = Cells.from_bounds(EVERY_UNIT, lower[:, :-1], upper[:, :-1])
+    shift = log_mass(parameters, with_column) - log_mass(without, narrower)
+    sigma = parameters.blocks[-1]["sigma"][0]
+    np.testing.assert_allclose(shift, 0.5 * np.log(2.0 * np.pi) + np.log(sigma), atol=1e-9)
+    np.testing.assert_allclose(posterior(parameters, with_column), posterior(without, narrower), atol=1e-9)
+
+
+@given(seeds, st.integers(0, 4))
+@settings(max_examples=25)
+def test_the_whole_interval_equals_free(seed, n_hidden):
+    rng = np.random.default_rng(seed)
+    parameters = random_parameters(EVERY_UNIT, n_hidden, rng)
+    lower, upper = random_cells(EVERY_UNIT, 6, rng).bounds()
+    free_lower, free_upper = lower.copy(), upper.copy()
+    lower[:, 3], upper[:, 3] = 0.0, 1.0
+    free_lower[:, 3] = free_upper[:, 3] = np.nan
+    whole, free = (Cells.from_bounds(EVERY_UNIT, *bounds) for bounds in ((lower, upper), (free_lower, free_upper)))
+    np.testing.assert_array_equal(log_mass(parameters, whole), log_mass(parameters, free))
+    np.testing.assert_allclose(by_enumeration(parameters, whole).log_mass, log_mass(parameters, free), rtol=1e-10, atol=1e-10)
+
+
+@given(seeds, st.integers(0, 4), st.floats(0.01, 0.99))
+@settings(max_examples=25)
+def test_masses_of_adjacent_intervals_add_up(seed, n_hidden, cut):
+    rng = np.random.default_rng(seed)
+    parameters = random_parameters(EVERY_UNIT, n_hidden, rng)
+    lower, upper = random_cells(EVERY_UNIT, 6, rng).bounds()
+
+    def mass(low, high):
+        lower[:, 3], upper[:, 3] = low, high
+        return log_mass(parameters, Cells.from_bounds(EVERY_UNIT, lower, upper))
+
+    np.testing.assert_allclose(np.logaddexp(mass(0.0, cut), mass(cut, 1.0)), mass(0.0, 1.0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.logaddexp(mass(0.3 * cut, cut), mass(cut, 1.0)), mass(0.3 * cut, 1.0), rtol=1e-9, atol=1e-9)
+
+
+@given(seeds, st.integers(1, 5))
+@settings(max_examples=25)
+def test_permuting_hidden_units_changes_nothing(seed, n_hidden):
+    rng = np.random.default_rng(seed)
+    parameters = random_parameters(EVERY_UNIT, n_hidden, rng)
+    order = rng.permutation(n_hidden)
+    blocks = tuple({name: a[..., order] if name in ("W", "V") else a for name, a in block.items()} for block in parameters.blocks)
+    permuted = Parameters(EVERY_UNIT, parameters.hidden_bias[order], blocks)
+    cells = random_cells(EVERY_UNIT, 8, rng)
+    np.testing.assert_allclose(log_mass(permuted, cells), log_mass(parameters, cells), rtol=1e-10, atol=1e-10)
+    weights = rng.normal(size=8)
+    gradients = [LogMassSum([Term(cells, weights)]).value_and_gradient(p)[1] for p in (parameters, permuted)]
+    np.testing.assert_allclose(gradients[1].hidden_bias, gradients[0].hidden_bias[order], rtol=1e-7, atol=1e-8)
+
+
+@given(seeds, st.integers(0, 5))
+@settings(max_examples=20)
+def test_posteriors_are_distributions(seed, n_hidden):
+    rng = np.random.default_rng(seed)
+    p = posterior(random_parameters(EVERY_UNIT, n_hidden, rng), random_cells(EVERY_UNIT, 10, rng))
+    assert p.shape == (10, 2**n_hidden)
+    assert (p >= 0.0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_rows_without_gaps_take_the_closed_form():
+    """M = -(visible energy) + sum of softplus(-field), with no sum over states."""
+    rng = np.random.default_rng(0)
+    layout = Layout([Bernoulli(), Gaussian(), TruncatedGamma()])
+    parameters = random_parameters(layout, 6, rng)
+    values = np.column_stack([rng.integers(0, 2, 50), rng.normal(size=50), rng.uniform(0.01, 1, 50)])
+    cells = Cells.from_bounds(layout, values)
+    np.testing.assert_allclose(log_mass(parameters, cells), by_enumeration(parameters, cells).log_mass, rtol=1e-12, atol=1e-12)
+
+
+def test_no_hidden_unit_is_a_product_of_marginals():
+    rng = np.random.default_rng(0)
+    parameters = random_parameters(EVERY_UNIT, 0, rng)
+    cells = random_cells(EVERY_UNIT, 10, rng)
+    lower, upper = cells.bounds()
+    total = -parameters.natural().constant
+    for block in EVERY_UNIT.blocks:
+        bias = parameters.natural().bias[block.statistics].reshape(block.n_columns, -1)
+        total = total + block.unit.log_mass(bias, lower[:, block.columns], upper[:, block.columns]).sum(axis=1)
+    np.testing.assert_allclose(log_mass(parameters, cells), total, rtol=1e-10, atol=1e-10)
+
+
+def test_repeated_and_weighted_rows_are_the_same():
+    rng = np.random.default_rng(0)
+    parameters = random_parameters(EVERY_UNIT, 3, rng)
+    lower, upper = random_cells(EVERY_UNIT, 5, rng).bounds()
+    repeated = Cells.from_bounds(EVERY_UNIT, np.repeat(lower, 3, axis=0), np.repeat(upper, 3, axis=0))
+    weighted = Term.uniform(Cells.from_bounds(EVERY_UNIT, lower, upper), 3.0)
+    a, ga = LogMassSum([Term.uniform(repeated, 1.0)]).value_and_gradient(parameters)
+    b, gb = LogMassSum([weighted]).value_and_gradient(parameters)
+    assert a == pytest.approx(b, rel=1e-12)
+    np.testing.assert_allclose(ga.to_vector(), gb.to_vector(), rtol=1e-10, atol=1e-10)
+
+
+# --- the machinery ---
+
+
+def test_threads_and_memory_limits_do_not_change_a_bit(monkeypatch):
+    rng = np.random.default_rng(0)
+    parameters = random_parameters(EVERY_UNIT, 4, rng)
+    cells = random_cells(EVERY_UNIT, 400, rng)
+    lower, upper = (np.tile(bounds, (40, 1)) for bounds in cells.bounds())
+    cells = Cells.from_bounds(EVERY_UNIT, lower, upper)
+    weights = rng.normal(size=cells.n_rows)
+    assert cells.n_rows << 4 >= exact._WORTH_THREADS
+
+    def vector(n_threads):
+        value, gradient = LogMassSum([Term(cells, weights)], n_threads).value_and_gradient(parameters)
+        return np.append(gradient.to_vector(), value)
+
+    one, two = vector(1), vector(2)
+    np.testing.assert_array_equal(one, two)
+    monkeypatch.setattr(exact, "_KEPT_BYTES", 0)
+    np.testing.assert_array_equal(vector(2), one)
+    np.testing.assert_array_equal(log_mass(parameters, cells, n_threads=1), log_mass(parameters, cells, n_threads=2))
+
+
+def test_evaluating_twice_gives_the_same():
+    rng = np.random.default_rng(0)
+    total = signed_sum(random_cells(EVERY_UNIT, 30, rng), rng)
+    parameters = random_parameters(EVERY_UNIT, 3, rng)
+    first, second = (total.value_and_gradient(parameters) for _ in range(2))
+    assert first[0] == second[0]
+    np.testing.assert_array_equal(first[1].to_vector(), second[1].to_vector())
+
+
+def test_parameters_survive_the_way_through_a_vector():
+    parameters = random_parameters(EVERY_UNIT, 3, np.random.default_rng(0))
+    back = parameters.with_vector(parameters.to_vector())
+    for block, other in zip(parameters.blocks, back.blocks, strict=True):
+        for name in block:
+            np.testing.assert_array_equal(block[name], other[name])
+
+
+def test_panels_reach_from_nearly_zero_to_one():
+    grid = Grid(0.003, 0)
+    assert grid.edges[-1] == 1.0
+    assert grid.edges[0] < 1e-15
+    assert (np.diff(grid.edges) > 0.0).all()
+
+
+def test_too_many_hidden_units_are_refused_with_advice():
+    layout = Layout([Bernoulli()])
+    parameters = random_parameters(layout, 15, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"at most 14 hidden units .*; found 15\. Use the sampled engine"):
+        log_mass(parameters, Cells.all_free(layout))
+    assert hidden_states(14).shape == (2**14, 14)
