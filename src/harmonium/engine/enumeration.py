@@ -61,8 +61,14 @@ def expectations(natural: Natural, layout: Layout, lower: Array, upper: Array) -
     posterior = np.exp(log_joint - log_mass[:, None])
     mean = np.concatenate(means, axis=-1) if means else np.zeros((*log_joint.shape, 0))
     weighted = posterior[:, :, None] * mean
-    hidden = np.einsum("ns,sh->nh", posterior, states)
-    return Expectations(log_mass, posterior, hidden, weighted.sum(axis=1), np.einsum("nsd,sh->ndh", weighted, states))
+    # Plain sums: the last bits of a matrix product depend on threads and on where its operands lie in memory.
+    products = np.empty((*weighted[:, 0].shape, natural.n_hidden))
+    hidden = np.empty((lower.shape[0], natural.n_hidden))
+    for j in range(natural.n_hidden):
+        on = states[:, j] == 1.0
+        products[:, :, j] = weighted[:, on].sum(axis=1)
+        hidden[:, j] = posterior[:, on].sum(axis=1)
+    return Expectations(log_mass, posterior, hidden, weighted.sum(axis=1), products)
 
 
 def row_groups(n_rows: int, numbers_per_row: int) -> Iterator[slice]:

@@ -180,10 +180,7 @@ class LogMassSum:
         return sums, n_inaccurate
 
     def _add_enumerated(self, natural: Natural, piece: _Piece, weights: Array, sums: Sums) -> None:
-        """Add the rows that the tables cannot represent, summed in log space.
-
-        Without matrix products, whose last bits depend on how many threads there are.
-        """
+        """Add the rows that the tables cannot represent, summed in log space."""
         for rows, exact in self._enumerated(natural, piece, sums.flag):
             weight = weights[rows]
             sums.value[0] += np.sum(weight * exact.log_mass)

@@ -138,25 +138,29 @@ def _state_weights(fields: Array, out: Array) -> float:
 
 
 @compiled(sums=True, inline=True)
+def _sum(values: Array, start: int, stop: int) -> float:
+    """A sum in a loop of its own.
+
+    In a loop that also stores, the order of additions would depend on where the arrays lie in memory: the compiler guards vector
+    instructions by a comparison of addresses.
+    """
+    total = 0.0
+    for i in range(start, stop):
+        total += values[i]
+    return total
+
+
+@compiled(inline=True)
 def _expected_hidden(posterior: Array, work: Array, expected: Array) -> None:
     """Mean of every hidden unit, folding the states in half once for each unit."""
-    half = posterior.size // 2
-    j = expected.size - 1
-    if j < 0:
-        return
-    total = 0.0
+    half = posterior.size
     for i in range(half):
-        total += posterior[half + i]
-        work[i] = posterior[i] + posterior[half + i]
-    expected[j] = total
-    while j > 0:
-        j -= 1
+        work[i] = posterior[i]
+    for j in range(expected.size - 1, -1, -1):
         half //= 2
-        total = 0.0
+        expected[j] = _sum(work, half, 2 * half)
         for i in range(half):
-            total += work[half + i]
             work[i] += work[half + i]
-        expected[j] = total
 
 
 @compiled(sums=True, inline=True)
@@ -204,11 +208,9 @@ def _scatter_part(adjoint: Array, first: int, weights: Array, part: int, by_fact
 @compiled(sums=True, inline=True)
 def _multiply(weights: Array, factors: Array, row: int) -> float:
     """Multiply the states' weights by a row of factors; returns their new sum."""
-    total = 0.0
     for i in range(weights.size):
         weights[i] *= factors[row, i]
-        total += weights[i]
-    return total
+    return _sum(weights, 0, weights.size)
 
 
 @compiled(inline=True)
@@ -309,7 +311,7 @@ def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factor
             log_sum = _closed_form(fields, expected)
         else:
             log_sum = _state_weights(fields, weights)
-            total = weights.sum() if begin == end else 0.0
+            total = _sum(weights, 0, n_states) if begin == end else 0.0
             for cell in range(begin, end):
                 if shared[cell] >= 0:
                     log_sum += shared_scale[shared[cell]]

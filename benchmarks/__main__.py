@@ -1,0 +1,20 @@
+"""Command line of the benchmarks: ``python -m benchmarks kernels``."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import kernels
+
+_BENCHMARKS = {"kernels": kernels.run}
+
+
+def main() -> None:
+    """Run one benchmark by name."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios of speed, in one run, against peers and limits.")
+    parser.add_argument("name", choices=sorted(_BENCHMARKS), help="which question to answer")
+    _BENCHMARKS[parser.parse_args().name]()
+
+
+if __name__ == "__main__":
+    main()
