@@ -67,7 +67,25 @@ def _draws(peer: Peer) -> list[Row]:
                     "ratio, all different": theirs / ours_distinct,
                 }
             )
-    return out
+    return [*out, _three_way_sweep(out)]
+
+
+def _three_way_sweep(measured: list[Row]) -> Row:
+    """What one Gibbs sweep over the three-way problem's 1000 subjects draws: both times free, and those censored at 3/4."""
+    counts = {("mode 1/4", 0.0): 1000, ("mode 3/4", 0.0): 1000, ("mode 3/4", 0.75): 400}
+
+    def total(column: str) -> float:
+        return sum(count * next(r[column] for r in measured if (r["blob"], r["lower"]) == key) for key, count in counts.items())
+
+    theirs, ours, different = total("peer us"), total("ours us"), total("ours us, all parameters different")
+    return {
+        "blob": "a sweep of 1000",
+        "peer us": theirs,
+        "ours us": ours,
+        "ratio": theirs / ours,
+        "ours us, all parameters different": different,
+        "ratio, all different": theirs / different,
+    }
 
 
 def _our_draws(alpha: float, beta: float, lower: float) -> tuple[float, float]:

@@ -44,7 +44,7 @@ class Hat(NamedTuple):
     right: Piece
 
 
-@compiled()
+@compiled(inline=True)
 def _piece(tangent: tuple[float, float, float], lower: float, upper: float) -> Piece:
     """The part of a tangent (point, log density, slope) over [lower, upper]."""
     p, f, slope = tangent
@@ -75,7 +75,7 @@ def draw_exponential(slope: float, lower: float, upper: float, stream: NDArray[n
     return min(max(x, lower), upper)
 
 
-@compiled()
+@compiled(inline=True)
 def _crossing(tangent: tuple[float, float, float], following: tuple[float, float, float]) -> float:
     """Where two neighbouring tangents meet: between their points of contact."""
     p, f, slope = tangent
@@ -87,7 +87,7 @@ def _crossing(tangent: tuple[float, float, float], following: tuple[float, float
     return min(max(x, p), next_p)
 
 
-@compiled()
+@compiled(inline=True)
 def make_hat(
     left: tuple[float, float, float], mode: tuple[float, float, float], right: tuple[float, float, float], lower: float, upper: float
 ) -> Hat:

@@ -167,40 +167,35 @@ def interval_mass(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: Ar
 # --- the sampler ------------------------------------------------------------------------------------------------------
 
 
-@compiled()
+@compiled(inline=True)
 def _left_contact(k: float, beta: float, mode: float) -> float:
-    """The point left of the mode where k ln x - beta x has dropped by about one."""
-    b = k - beta * mode
-    v = 1.0 / b if beta <= 0.0 else 2.0 / (b + sqrt(b * b + 2.0 * beta * mode))
-    for _ in range(2):
-        v -= (k * v + beta * mode * expm1(-v) - 1.0) / (k - beta * mode * exp(-v))
+    """The point left of the mode where k ln x - beta x has dropped by about one, from its second-order expansion in ln x."""
+    slope = k - beta * mode
+    v = 1.0 / slope if beta <= 0.0 else 2.0 / (slope + sqrt(slope * slope + 2.0 * beta * mode))
     return mode * exp(-min(v, 2.0))
 
 
-@compiled()
+@compiled(inline=True)
 def _right_contact(k: float, beta: float, mode: float) -> float:
-    """The point right of the mode where k ln x - beta x has dropped by about one."""
-    b = beta - k / mode
-    d = 2.0 / (b + sqrt(b * b + 2.0 * k / (mode * mode)))
-    for _ in range(2):
-        d -= (beta * d - k * log1p(d / mode) - 1.0) / (beta - k / (mode + d))
-    return mode + d
+    """The point right of the mode where k ln x - beta x has dropped by about one, from its second-order expansion in x."""
+    slope = beta - k / mode
+    return mode + 2.0 / (slope + sqrt(slope * slope + 2.0 * k / (mode * mode)))
 
 
-@compiled()
+@compiled(inline=True)
 def _contact(k: float, beta: float, mode: float, p: float) -> tuple[float, float, float]:
     """The tangent at p as (point, log density relative to the mode, slope)."""
     return p, k * log1p((p - mode) / mode) - beta * (p - mode), k / p - beta
 
 
-@compiled()
+@compiled(inline=True)
 def _hat(k: float, beta: float, mode: float, lower: float, upper: float) -> Hat:
     left = max(_left_contact(k, beta, mode), lower) if mode > lower else mode
     right = min(_right_contact(k, beta, mode), upper) if mode < upper else mode
     return make_hat(_contact(k, beta, mode, left), _contact(k, beta, mode, mode), _contact(k, beta, mode, right), lower, upper)
 
 
-@compiled()
+@compiled(inline=True)
 def _mode(k: float, beta: float, lower: float, upper: float) -> float:
     return upper if beta <= 0.0 else min(max(k / beta, lower), upper)
 
