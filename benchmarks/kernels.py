@@ -75,7 +75,8 @@ def _three_way_sweep(measured: list[Row]) -> Row:
     counts = {("mode 1/4", 0.0): 1000, ("mode 3/4", 0.0): 1000, ("mode 3/4", 0.75): 400}
 
     def total(column: str) -> float:
-        return sum(count * next(r[column] for r in measured if (r["blob"], r["lower"]) == key) for key, count in counts.items())
+        by_case = {(row["blob"], row["lower"]): float(row[column]) for row in measured}
+        return sum(count * by_case[case] for case, count in counts.items())
 
     theirs, ours, different = total("peer us"), total("ours us"), total("ours us, all parameters different")
     return {

@@ -47,7 +47,7 @@ class Peer:
 
     Examples
     --------
-    >>> with Peer(timeout=60) as peer:  # doctest: +SKIP
+    with Peer(timeout=60) as peer:
     ...     peer.call("truncated_gamma_seconds", alpha=2.0, beta=1.0, lower=0.0, n_draws=1000, repeats=3)
     """
 

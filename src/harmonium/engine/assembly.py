@@ -107,14 +107,14 @@ def _count(lower: Array, upper: Array, domain: Array, tabulated: NDArray[np.bool
 
 @compiled()
 def _split_interval(
-    lower: float, upper: float, edges: Array, half_widths: Array, weights: Array, lengths: Array
+    lower: float, upper: float, edges: Array, half_widths: Array, means: Array, weights: Array, lengths: Array
 ) -> tuple[int, int, int, int]:
     """Cut (lower, upper] at panel edges: (panel of a first part or -1, first whole panel, end of whole panels, last part or -1)."""
     n_panels = half_widths.size
     first = min(int(np.searchsorted(edges, lower, side="right")) - 1, n_panels - 1) if lower > 0.0 else -1
     last = int(np.searchsorted(edges, upper, side="left")) - 1 if upper < 1.0 else n_panels
     if first == last:
-        lengths[0] = part_of_panel(edges, half_widths, first, lower, upper, weights[0])
+        lengths[0] = part_of_panel(edges, half_widths, first, lower, upper, means, weights, 0)
         return first, first + 1, first + 1, -1
     begin = 0
     first_part = -1
@@ -122,14 +122,14 @@ def _split_interval(
         begin = first
         if lower > edges[first]:
             first_part = first
-            lengths[0] = part_of_panel(edges, half_widths, first, lower, edges[first + 1], weights[0])
+            lengths[0] = part_of_panel(edges, half_widths, first, lower, edges[first + 1], means, weights, 0)
             begin = first + 1
     end = last
     last_part = -1
     if last < n_panels:
         if upper < edges[last + 1]:
             last_part = last
-            lengths[1] = part_of_panel(edges, half_widths, last, edges[last], upper, weights[1])
+            lengths[1] = part_of_panel(edges, half_widths, last, edges[last], upper, means, weights, 1)
         else:
             end = last + 1
     return first_part, begin, end, last_part
@@ -150,46 +150,48 @@ def _assemble(
     chunk: Chunk,
 ) -> int:
     """Fill the arrays of a chunk; returns the number of parts used."""
+    # Names of their own: taking an array out of a tuple inside the loop costs as much as the work there.
+    statistics, first_cell, shared, columns, parts, whole, error, part_row, part_error, part_length, part_weights = chunk
     n_panels = half_widths.size
     cell = part = 0
-    weights, lengths = np.empty((2, NODES)), np.empty(2)
+    means, weights, lengths = np.empty(NODES), np.empty((2, NODES)), np.empty(2)
     for row in range(lower.shape[0]):
-        chunk.first_cell[row] = cell
+        first_cell[row] = cell
         for column in range(lower.shape[1]):
             low, high = lower[row, column], upper[row, column]
             if low == high:
-                write_statistics(codes[column], low, chunk.statistics[row, offsets[column] : offsets[column + 1]])
+                write_statistics(codes[column], low, statistics[row, offsets[column] : offsets[column + 1]])
                 continue
-            chunk.shared[cell] = -1
-            chunk.column[cell] = column
-            chunk.parts[cell, 0] = chunk.parts[cell, 1] = -1
-            chunk.whole[cell, 0] = chunk.whole[cell, 1] = 0
-            chunk.error[cell] = -1
+            shared[cell] = -1
+            columns[cell] = column
+            parts[cell, 0] = parts[cell, 1] = -1
+            whole[cell, 0] = whole[cell, 1] = 0
+            error[cell] = -1
             if _is_free(low, high, domain[column, 0], domain[column, 1]):
-                chunk.shared[cell] = free_row[column]
+                shared[cell] = free_row[column]
             elif table_row[column] < 0:
-                chunk.shared[cell] = _UNRESOLVED
-                chunk.whole[cell, 0] = row
+                shared[cell] = _UNRESOLVED
+                whole[cell, 0] = row
             else:
                 rows, errors = table_row[column], error_row[column]
-                first, begin, end, last = _split_interval(max(low, 0.0), min(high, 1.0), edges, half_widths, weights, lengths)
+                first, begin, end, last = _split_interval(max(low, 0.0), min(high, 1.0), edges, half_widths, means, weights, lengths)
                 for side in range(2):
                     panel = first if side == 0 else last
                     if panel >= 0:
-                        chunk.parts[cell, side] = part
-                        chunk.part_row[part] = rows + NODES * panel
-                        chunk.part_error[part] = errors + panel
-                        chunk.part_length[part] = lengths[side]
-                        chunk.part_weights[part] = weights[side]
+                        parts[cell, side] = part
+                        part_row[part] = rows + NODES * panel
+                        part_error[part] = errors + panel
+                        part_length[part] = lengths[side]
+                        part_weights[part] = weights[side]
                         part += 1
                 if end == n_panels and begin < end:
-                    chunk.whole[cell, 0], chunk.whole[cell, 1] = rows + (NODES + 1) * n_panels + begin, 1
+                    whole[cell, 0], whole[cell, 1] = rows + (NODES + 1) * n_panels + begin, 1
                 elif begin < end:
-                    chunk.whole[cell, 0], chunk.whole[cell, 1] = rows + NODES * n_panels + begin, end - begin
+                    whole[cell, 0], whole[cell, 1] = rows + NODES * n_panels + begin, end - begin
                 if begin < end:
-                    chunk.error[cell] = errors + n_panels + begin
+                    error[cell] = errors + n_panels + begin
             cell += 1
-    chunk.first_cell[lower.shape[0]] = cell
+    first_cell[lower.shape[0]] = cell
     return part
 
 

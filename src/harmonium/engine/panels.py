@@ -37,6 +37,11 @@ _ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 _LEGENDRE = np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1)  # [node, degree]
 _TO_LAST = (NODES - 0.5) * _WEIGHTS * _LEGENDRE[:, NODES - 1]  # coefficient of degree NODES - 1 from node values
 _TO_LAST_BUT_ONE = (NODES - 1.5) * _WEIGHTS * _LEGENDRE[:, NODES - 2]
+_SYNTHESIS = _WEIGHTS[:, None] * _LEGENDRE * (np.arange(NODES) + 0.5)  # Lagrange polynomials as Legendre series
+_DEGREES = np.arange(NODES)
+_RISE, _FALL = (2 * _DEGREES + 1) / (_DEGREES + 1), _DEGREES / (_DEGREES + 1)  # P_(n+1) = rise z P_n - fall P_(n-1)
+_ODD = 1.0 / (2 * _DEGREES + 1)
+_NARROW = 0.05  # of a panel, in its coordinates
 _SHORT_ABSCISSAE, _SHORT_WEIGHTS = np.polynomial.legendre.leggauss(NODES // 2)  # exact for polynomials on NODES nodes
 
 
@@ -120,30 +125,51 @@ class Grid:
 
 
 @compiled()
-def _partial_weights(start: float, stop: float, length: float, out: Array) -> None:
-    """Weights of a panel's node values in the integral over part of it.
-
-    ``start`` and ``stop`` are in the panel's own coordinates (-1 to 1); ``length`` is the part's length in y, passed
-    separately because the difference of two nearby coordinates would lose its digits.
-    """
-    series = np.zeros(NODES)  # integral of each Legendre polynomial over the part, divided by length
+def _narrow_means(start: float, stop: float, out: Array) -> None:
+    """Mean of each Legendre polynomial between two points, by a rule that is exact for them: no difference of nearby numbers."""
     half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
+    out[:] = 0.0
     for q in range(_SHORT_ABSCISSAE.size):
         z = middle + half * _SHORT_ABSCISSAE[q]
         before, here = 1.0, z
         weight = 0.5 * _SHORT_WEIGHTS[q]
-        series[0] += weight
-        series[1] += weight * z
+        out[0] += weight
+        out[1] += weight * z
         for n in range(1, NODES - 1):
-            before, here = here, ((2 * n + 1) * z * here - n * before) / (n + 1)
-            series[n + 1] += weight * here
-    for n in range(NODES):
-        series[n] *= (n + 0.5) * length
+            before, here = here, _RISE[n] * z * here - _FALL[n] * before
+            out[n + 1] += weight * here
+
+
+@compiled()
+def _add_antiderivatives(z: float, factor: float, out: Array) -> None:
+    """Add the integral of each Legendre polynomial up to z: (P_(n+1) - P_(n-1)) / (2n + 1)."""
+    out[0] += factor * z
+    before, here = 1.0, z
+    for n in range(1, NODES):
+        after = _RISE[n] * z * here - _FALL[n] * before
+        out[n] += factor * _ODD[n] * (after - before)
+        before, here = here, after
+
+
+@compiled(sums=True)
+def _partial_weights(start: float, stop: float, length: float, means: Array, out: Array, place: int) -> None:
+    """Weights of a panel's node values in the integral over part of it, in row ``place`` of ``out``.
+
+    ``start`` and ``stop`` are in the panel's own coordinates (-1 to 1); ``length`` is the part's length in y, passed
+    separately because the difference of two nearby coordinates would lose its digits. ``means`` is working memory.
+    """
+    if stop - start > _NARROW:
+        factor = 1.0 / (stop - start)
+        means[:] = 0.0
+        _add_antiderivatives(stop, factor, means)
+        _add_antiderivatives(start, -factor, means)
+    else:
+        _narrow_means(start, stop, means)
     for j in range(NODES):
         total = 0.0
         for n in range(NODES):
-            total += _LEGENDRE[j, n] * series[n]
-        out[j] = _WEIGHTS[j] * total
+            total += _SYNTHESIS[j, n] * means[n]
+        out[place, j] = length * total
 
 
 @compiled()
@@ -244,12 +270,14 @@ def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths
 
 
 @compiled()
-def part_of_panel(grid_edges: Array, half_widths: Array, panel: int, lower: float, upper: float, out: Array) -> float:
-    """Weights for the part (lower, upper] of a panel; returns its length in y."""
-    left_edge = grid_edges[panel]
+def part_of_panel(
+    edges: Array, half_widths: Array, panel: int, lower: float, upper: float, means: Array, weights: Array, place: int
+) -> float:
+    """Weights for the part (lower, upper] of a panel, in row ``place``; returns its length in y. ``means`` is working memory."""
+    left_edge = edges[panel]
     half = half_widths[panel]
     start = log1p((lower - left_edge) / left_edge) / half - 1.0
     stop = log1p((upper - left_edge) / left_edge) / half - 1.0
     length = log1p((upper - lower) / lower)
-    _partial_weights(start, stop, length, out)
+    _partial_weights(start, stop, length, means, weights, place)
     return length
