@@ -15,6 +15,12 @@ LAYERS = [
     "units",
     "cells",
     "engine",
+    "table",
+    "datasets",
+    "training",
+    "inference",
+    "estimator",
+    "storage",
 ]
 
 

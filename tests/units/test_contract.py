@@ -145,6 +145,16 @@ def test_pulling_back_is_the_chain_rule(unit):
             assert (weighted(moved[0]) - weighted(moved[1])) / 2e-6 == pytest.approx(pulled[name][index], rel=1e-6, abs=1e-8)
 
 
+def test_own_parameters_invert_the_natural_form(unit):
+    own = _own(unit, 2, 3, np.random.default_rng(0))
+    natural = unit.canonical(own)
+    back = unit.own_parameters(natural)
+    for name, values in own.items():
+        np.testing.assert_allclose(back[name], values, rtol=1e-12)
+    assert len(unit.coupled) == unit.n_statistics
+    assert (natural.coupling[:, ~np.array(unit.coupled)] == 0.0).all()
+
+
 def test_uncoupled_constant_keeps_the_paper_energy():
     """The Gaussian's constant is what (x - a)^2 / (2 sigma^2) holds beyond x and x^2."""
     own = {"W": np.array([[0.5]]), "a": np.array([1.5]), "sigma": np.array([0.7])}

@@ -116,7 +116,11 @@ class LogMassSum:
         gradient : Parameters
             In the same form as the parameters.
         """
-        natural = parameters.natural()
+        value, gradient = self.value_and_natural_gradient(parameters.natural())
+        return value, parameters.pull_back(gradient)
+
+    def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
+        """The sum and its gradient, both in terms of natural parameters."""
         while True:
             factors = self._plan.factors(natural)
             sums, n_inaccurate = self._add_up(natural, factors)
@@ -124,7 +128,7 @@ class LogMassSum:
                 break
         gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
         self._plan.pull_back(natural, factors, sums.occupancy, sums.adjoint, gradient)
-        return float(sums.value[0]), parameters.pull_back(gradient)
+        return float(sums.value[0]), gradient
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
         """The log mass of every row, for each term."""

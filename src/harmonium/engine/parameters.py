@@ -69,6 +69,17 @@ class Parameters:
         blocks = tuple(block.unit.initial_parameters(values[:, block.columns], n_hidden, rng) for block in layout.blocks)
         return cls(layout, np.zeros(n_hidden), blocks)
 
+    @classmethod
+    def from_natural(cls, layout: Layout, natural: Natural) -> Parameters:
+        """The inverse of :meth:`natural`."""
+        blocks = []
+        for block in layout.blocks:
+            shape = (block.n_columns, block.unit.n_statistics)
+            bias = natural.bias[block.statistics].reshape(shape)
+            coupling = natural.coupling[block.statistics].reshape(*shape, natural.n_hidden)
+            blocks.append({name: np.array(a) for name, a in block.unit.own_parameters(Canonical(bias, coupling, 0.0)).items()})
+        return cls(layout, np.array(natural.hidden_bias), tuple(blocks))
+
     @property
     def n_hidden(self) -> int:
         """How many hidden units."""

@@ -44,6 +44,7 @@ class Bernoulli:
     tabulated: ClassVar[bool] = False
     domain: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     n_statistics: ClassVar[int] = 1
+    coupled: ClassVar[tuple[bool, ...]] = (True,)
 
     def statistics(self, x: Array) -> Array:
         """X along a new last axis."""
@@ -75,6 +76,10 @@ class Bernoulli:
     def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
         """The gradient by W and a."""
         return {"W": gradient.coupling[:, 0, :], "a": gradient.bias[:, 0]}
+
+    def own_parameters(self, natural: Canonical) -> ParameterBlock:
+        """W and a."""
+        return {"W": natural.coupling[:, 0, :], "a": natural.bias[:, 0]}
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """Small normal W; a such that the mean is the data's, kept off 0 and 1 by half an observation."""

@@ -69,6 +69,11 @@ class Categorical:
         return self.n_levels
 
     @property
+    def coupled(self) -> tuple[bool, ...]:
+        """Every level."""
+        return (True,) * self.n_levels
+
+    @property
     def domain(self) -> tuple[float, float]:
         """All levels."""
         return (-1.0, self.n_levels - 1.0)
@@ -105,6 +110,10 @@ class Categorical:
     def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
         """The gradient by W and a."""
         return {"W": gradient.coupling, "a": gradient.bias}
+
+    def own_parameters(self, natural: Canonical) -> ParameterBlock:
+        """W and a."""
+        return {"W": natural.coupling, "a": natural.bias}
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """Small normal W; a from the levels' shares, none of them zero."""

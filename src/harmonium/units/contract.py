@@ -58,6 +58,10 @@ class Unit(Protocol):
         """Length of s(x)."""
 
     @property
+    def coupled(self) -> tuple[bool, ...]:
+        """Which statistics couple to the hidden units."""
+
+    @property
     def discrete(self) -> bool:
         """True if values are whole numbers (levels)."""
 
@@ -86,6 +90,9 @@ class Unit(Protocol):
 
     def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
         """Translate a gradient by the natural parameters to one by the own parameters."""
+
+    def own_parameters(self, natural: Canonical) -> ParameterBlock:
+        """The inverse of :meth:`canonical`; the constant is not needed."""
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """The paper's start for a block of columns, from their observed values (rows, columns), NaN where not observed."""

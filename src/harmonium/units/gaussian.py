@@ -102,6 +102,7 @@ class Gaussian:
     tabulated: ClassVar[bool] = False
     domain: ClassVar[tuple[float, float]] = (-inf, inf)
     n_statistics: ClassVar[int] = 2
+    coupled: ClassVar[tuple[bool, ...]] = (True, False)
 
     def statistics(self, x: Array) -> Array:
         """(x, x^2) along a new last axis."""
@@ -158,6 +159,11 @@ class Gaussian:
             "sigma": (2.0 * a * linear - quadratic - gradient.constant * a * a) / sigma**3
             - np.sum(coupling * parameters["W"], axis=1) / sigma**2,
         }
+
+    def own_parameters(self, natural: Canonical) -> ParameterBlock:
+        """W, a and sigma."""
+        sigma = np.sqrt(0.5 / natural.bias[:, 1])
+        return {"W": natural.coupling[:, 0, :] * sigma[:, None], "a": -natural.bias[:, 0] * sigma**2, "sigma": sigma}
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """Glorot-uniform W; a = 0 and sigma = 1, since numeric columns come standardised (docs/model.md, section 5)."""

@@ -291,6 +291,7 @@ class TruncatedGamma:
     tabulated: ClassVar[bool] = True
     domain: ClassVar[tuple[float, float]] = (0.0, 1.0)
     n_statistics: ClassVar[int] = 2
+    coupled: ClassVar[tuple[bool, ...]] = (True, True)
 
     def statistics(self, x: Array) -> Array:
         """(x, -ln x) along a new last axis."""
@@ -336,6 +337,15 @@ class TruncatedGamma:
             "V": gradient.coupling[..., 1, :],
             "a": gradient.bias[..., 0],
             "c": gradient.bias[..., 1],
+        }
+
+    def own_parameters(self, natural: Canonical) -> ParameterBlock:
+        """W, V, a and c."""
+        return {
+            "W": natural.coupling[:, 0, :],
+            "V": natural.coupling[:, 1, :],
+            "a": natural.bias[:, 0],
+            "c": natural.bias[:, 1],
         }
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:

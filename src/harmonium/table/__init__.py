@@ -1,0 +1,1 @@
+"""What comes in: endpoints, column roles, time scales, and their encoding to cells and back."""
