@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
-from benchmarks import kernels
+from benchmarks import kernels, quality
 
-_BENCHMARKS = {"kernels": kernels.run}
+_BENCHMARKS: dict[str, Callable[[], None]] = {"kernels": kernels.run, "quality": quality.run}
 
 
 def main() -> None:

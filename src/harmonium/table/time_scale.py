@@ -177,5 +177,5 @@ def _event_share(time: Array, event: Any) -> tuple[Array, Array]:
     at_risk = time.size - np.searchsorted(np.sort(time), distinct, side="left")
     deaths = np.searchsorted(np.sort(time[event]), distinct, side="right") - np.searchsorted(np.sort(time[event]), distinct, side="left")
     survival = np.cumprod(1.0 - deaths / at_risk)
-    share: Array = (1.0 - survival) * time.size / (time.size + 1.0)
-    return distinct, share
+    share = np.asarray(1.0 - survival, dtype=np.float64)
+    return distinct, share * (time.size / (time.size + 1.0))

@@ -1,0 +1,79 @@
+"""The paper's six studies. Four come with lifelines (install ``harmonium[bench]``), the two NVALT trials are bundled (see NOTICE)."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+
+from harmonium.table.endpoints import endpoints
+
+__all__ = ["load_arrest", "load_democracy", "load_gbsg2", "load_ncctg", "load_nvalt8", "load_nvalt11"]
+
+Study = tuple[pd.DataFrame, pd.DataFrame]
+
+
+def _from_lifelines(loader: str) -> pd.DataFrame:
+    try:
+        import lifelines.datasets  # noqa: PLC0415 - an optional dependency
+    except ImportError as error:
+        raise ImportError("this dataset comes with lifelines: pip install 'harmonium[bench]'") from error
+    frame: pd.DataFrame = getattr(lifelines.datasets, loader)()
+    return frame
+
+
+def _bundled(name: str) -> pd.DataFrame:
+    return pd.read_csv(files("harmonium.datasets") / "data" / name)
+
+
+def _split(frame: pd.DataFrame, dropped: list[str], **definitions: Any) -> Study:
+    used = {column for definition in definitions.values() for column in definition}
+    return frame.drop(columns=[*used, *dropped]), endpoints(frame, **definitions)
+
+
+def load_arrest() -> Study:
+    """Recidivism of 432 convicts released from prison: weeks to the next arrest.
+
+    Examples
+    --------
+    >>> X, y = load_arrest()
+    >>> X.shape
+    (432, 7)
+    """
+    return _split(_from_lifelines("load_rossi"), [], arrest=("week", "arrest"))
+
+
+def load_democracy() -> Study:
+    """Duration in years of 1808 political regimes, by continent and type."""
+    frame = _from_lifelines("load_dd")[["un_continent_name", "regime", "duration", "observed"]]
+    return _split(frame, [], end=("duration", "observed"))
+
+
+def load_gbsg2() -> Study:
+    """Days to relapse or death of 686 women with breast cancer."""
+    return _split(_from_lifelines("load_gbsg2"), [], rfs=("time", "cens"))
+
+
+def load_ncctg() -> Study:
+    """Days to death of 228 patients with advanced lung cancer; covariates have gaps."""
+    return _split(_from_lifelines("load_lung"), ["inst"], os=("time", "status"))
+
+
+def load_nvalt8() -> Study:
+    """Months to death and to recurrence of 200 patients after surgery for lung cancer; covariates have gaps.
+
+    Examples
+    --------
+    >>> X, y = load_nvalt8()
+    >>> X.shape, y.columns.levels[0].tolist()
+    ((200, 13), ['os', 'rfs'])
+    """
+    return _split(_bundled("nvalt8.csv"), ["Patient ID"], os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"))
+
+
+def load_nvalt11() -> Study:
+    """Months to death and to symptomatic brain metastases of 174 patients with lung cancer; covariates have gaps."""
+    frame = _bundled("nvalt11.csv")
+    other = [f"{name}_{part}" for name in ("bmet", "nsymp", "pfs") for part in ("mth", "event")]
+    return _split(frame, ["Patient ID", *other], os=("os_mth", "os_event"), sbmfs=("sympbmets_mth", "sympbmets_event"))

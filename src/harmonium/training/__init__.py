@@ -1,0 +1,1 @@
+"""Learning the parameters: objectives, coordinates, the exact and the contrastive trainer."""

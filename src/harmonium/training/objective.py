@@ -1,0 +1,50 @@
+"""Objectives: what is maximised, as a signed sum of log masses (docs/model.md, section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harmonium.cells import Cells
+from harmonium.engine.exact import Term
+from harmonium.units.contract import Array
+
+__all__ = ["conditioned_cells", "objective_terms"]
+
+_ENDPOINT = "truncated_gamma"
+
+
+def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
+    """The denominator of the conditional likelihood: covariates as recorded, endpoints free, or beyond entry where that is late."""
+    if not entry.any():
+        return recorded.freeing(_ENDPOINT)
+    late = entry > 0.0
+    lower, upper = np.where(late, entry, np.nan), np.where(late, 1.0, np.nan)
+    return Cells(recorded.layout, (*recorded.lower[:-1], lower), (*recorded.upper[:-1], upper))
+
+
+def objective_terms(recorded: Cells, entry: Array, conditional: float) -> list[Term]:
+    """Terms whose sum is the log-likelihood, conditional on covariates with a weight between 0 (joint) and 1.
+
+    Parameters
+    ----------
+    recorded : Cells
+        The training table; its last block holds the endpoints.
+    entry : ndarray of shape (n_rows, n_endpoints)
+        Entry times on the endpoints' scales, 0 where there is none.
+    conditional : float
+        Weight of ln p(times | covariates); ln p(times, covariates) has the rest.
+    """
+    terms = [Term.uniform(recorded, 1.0)]
+    given_covariates = conditioned_cells(recorded, entry)
+    if conditional > 0.0:
+        terms.append(Term.uniform(given_covariates, -conditional))
+    if conditional < 1.0:
+        nothing = Cells.all_free(recorded.layout, recorded.n_rows if entry.any() else 1)
+        if entry.any():
+            given_nothing = Cells(
+                recorded.layout, (*nothing.lower[:-1], given_covariates.lower[-1]), (*nothing.upper[:-1], given_covariates.upper[-1])
+            )
+            terms.append(Term.uniform(given_nothing, -(1.0 - conditional)))
+        else:
+            terms.append(Term.uniform(nothing, -(1.0 - conditional) * recorded.n_rows))
+    return terms
