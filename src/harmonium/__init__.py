@@ -1,9 +1,32 @@
-"""Survival harmoniums: several endpoints and covariates with gaps, modelled jointly."""
+"""Survival harmoniums: several endpoints and covariates with gaps, modelled jointly.
 
-from harmonium import datasets, units
-from harmonium.estimator import SurvivalHarmonium
-from harmonium.table.endpoints import endpoints
+Public names are imported when they are first used, so that ``import harmonium`` itself takes no time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harmonium import datasets, units
+    from harmonium.estimator import SurvivalHarmonium
+    from harmonium.table.endpoints import endpoints
 
 __all__ = ["SurvivalHarmonium", "datasets", "endpoints", "units"]
 
 __version__ = "0.1.0"
+
+_HOMES = {"SurvivalHarmonium": "harmonium.estimator", "endpoints": "harmonium.table.endpoints"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return import_module(f"harmonium.{name}")
+    raise AttributeError(f"module 'harmonium' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

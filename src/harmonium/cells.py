@@ -21,6 +21,9 @@ from harmonium.units.registry import unit_code
 __all__ = ["Block", "Cells", "Layout"]
 
 
+_SMALLEST_BOUND = 1e-200  # of an event time; below, ln x leaves the range in which integrals are tabulated
+
+
 @dataclass(frozen=True)
 class Block:
     """Neighbouring columns of equal unit: their place among the columns and among the statistics."""
@@ -58,6 +61,9 @@ class Layout:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "units", tuple(self.units))
+        for unit in self.units:
+            if isinstance(unit, type) or not hasattr(unit, "log_mass"):
+                raise TypeError(f"a layout is made of units such as TruncatedGamma(); found {unit!r}")
 
     @property
     def n_columns(self) -> int:
@@ -116,6 +122,7 @@ class Cells:
             The columns' units.
         lower, upper : array_like of shape (n_rows, n_columns)
             Equal: a point. lower < upper: the interval (lower, upper]. NaN: free. Without ``upper`` the cells are points or free.
+            Not copied: do not change them afterwards.
 
         Examples
         --------
@@ -149,6 +156,9 @@ class Cells:
 
     def freeing(self, name: str) -> Cells:
         """The same cells with every column of the units called ``name`` free; the other columns are not copied."""
+        names = {block.unit.name for block in self.layout.blocks}
+        if name not in names:
+            raise ValueError(f"no unit of the layout is called {name!r}; there are {', '.join(sorted(names))}")
         nothing = [_free(self.n_rows, block) for block in self.layout.blocks]
         chosen = [block.unit.name == name for block in self.layout.blocks]
         return replace(
@@ -183,6 +193,9 @@ def _check(block: Block, lower: Array, upper: Array) -> None:
     if block.unit.discrete:
         _refuse(block, point & (lower != np.round(lower)), lower, upper, "an observed level must be a whole number")
         _refuse(block, ~free & ~point & ~(np.floor(upper) > np.maximum(lower, -1.0)), lower, upper, "no level lies in the interval")
+    if block.unit.tabulated:
+        tiny = ~free & (((lower > 0.0) & (lower < _SMALLEST_BOUND)) | ((upper > 0.0) & (upper < _SMALLEST_BOUND)))
+        _refuse(block, tiny, lower, upper, f"a bound must be 0 or at least {_SMALLEST_BOUND:g}")
     empty = ~free & ~point & ((upper <= lowest) | (lower >= highest))
     _refuse(block, empty, lower, upper, f"the interval must overlap ({lowest:g}, {highest:g}]")
 

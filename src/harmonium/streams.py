@@ -22,8 +22,8 @@ _ROTATE_41 = np.uint64(64 - 23)
 _ROTATE_45 = np.uint64(45)
 _ROTATE_19 = np.uint64(64 - 45)
 _SHIFT_17 = np.uint64(17)
-_TO_53_BITS = np.uint64(11)
-_UNIT = 2.0**-53
+_TO_52_BITS = np.uint64(12)
+_UNIT = 2.0**-52
 
 
 def spawn(rng: np.random.Generator, n_streams: int) -> NDArray[np.uint64]:
@@ -65,7 +65,7 @@ def open_uniform(stream: NDArray[np.uint64]) -> float:
     s2 ^= shifted
     s3 = (s3 << _ROTATE_45) | (s3 >> _ROTATE_19)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
-    return (np.float64(result >> _TO_53_BITS) + 0.5) * _UNIT
+    return (np.float64(result >> _TO_52_BITS) + 0.5) * _UNIT
 
 
 @compiled()

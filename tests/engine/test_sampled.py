@@ -138,3 +138,25 @@ def test_annealing_refuses_a_single_chain():
     parameters = random_parameters(EVERY_UNIT, 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match="at least 2 chains"):
         annealed_log_mass(parameters, Cells.all_free(EVERY_UNIT), np.random.default_rng(0), n_chains=1)
+
+
+@pytest.mark.parametrize(("value", "message"), [(7.0, r"must lie in \(-1, 2\]"), (np.nan, "must not be missing")])
+def test_impossible_beginnings_are_refused(value, message):
+    parameters = random_parameters(EVERY_UNIT, 3, np.random.default_rng(0))
+    begin = np.array([[1.0, value, 0.5, 0.3, 0.4]])
+    with pytest.raises(ValueError, match=message):
+        Chains.start(parameters, Cells.all_free(EVERY_UNIT), np.random.default_rng(0), values=begin)
+
+
+def test_sweeps_of_another_model_are_refused():
+    rng = np.random.default_rng(0)
+    chains = Chains.start(random_parameters(EVERY_UNIT, 3, rng), Cells.all_free(EVERY_UNIT), rng)
+    assert np.isnan(chains.fields).all()
+    with pytest.raises(ValueError, match="have 3 hidden units; found parameters with 1"):
+        chains.sweep(random_parameters(EVERY_UNIT, 1, rng), 2)
+    with pytest.raises(ValueError, match="the same layout"):
+        chains.sweep(random_parameters(Layout([Bernoulli()]), 3, rng), 2)
+    with pytest.raises(ValueError, match="n_sweeps must be a whole number"):
+        chains.sweep(random_parameters(EVERY_UNIT, 3, rng), -1)
+    with pytest.raises(ValueError, match="chains_per_row must be at least 1"):
+        Chains.start(random_parameters(EVERY_UNIT, 3, rng), Cells.all_free(EVERY_UNIT), rng, chains_per_row=0)

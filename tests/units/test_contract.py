@@ -164,6 +164,13 @@ def test_uncoupled_constant_keeps_the_paper_energy():
     assert energy == pytest.approx(x / 0.7 * 0.5 * h + (x - 1.5) ** 2 / (2 * 0.7**2))
 
 
+@pytest.mark.parametrize(("mean", "width"), [(30.0, 1e-12), (5.0, 1e-13), (100.0, 1e-10), (0.0, 1e-9)])
+def test_narrow_gaussian_intervals_keep_their_digits(mean, width):
+    natural = np.array([-mean, 0.5])
+    found = Gaussian().log_mass(natural, np.array(0.0), np.array(width))
+    assert found == pytest.approx(np.log(width) + 0.5 * mean * width, abs=1e-9)  # e^(mean x) in natural form
+
+
 def test_initial_parameters_have_the_promised_shapes_and_stay_finite(unit):
     rng = np.random.default_rng(0)
     values = np.array([[random_value(unit, rng) for _ in range(3)] for _ in range(20)])

@@ -204,6 +204,12 @@ def test_acceptance_is_high_whatever_the_parameters():
     assert acceptance.mean() >= 0.9
 
 
+@pytest.mark.parametrize("arguments", [(2.5, -1000.0, 0.0, 1e-310), (1000.0, 0.0, 0.0, 1e-306), (1.5, 1e160, 0.0, 1.0)])
+def test_arguments_at_the_edge_of_arithmetic_do_not_hang(arguments):
+    draws = sample(np.full(5, arguments[0]), *arguments[1:], np.random.default_rng(0))
+    assert ((draws >= arguments[2]) & (draws <= arguments[3])).all()
+
+
 def test_same_seed_same_draws():
     first, second = (sample(np.full(100, 3.0), 2.0, 0.1, 0.9, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(first, second)

@@ -66,6 +66,7 @@ def annealed_log_mass(
     """
     if n_chains < 2 or n_steps < 1:
         raise ValueError(f"at least 2 chains and 1 step are needed; found n_chains={n_chains}, n_steps={n_steps}")
+    parameters.check(cells.layout)
     natural = parameters.natural()
     chains = Chains.start(parameters, cells, rng, chains_per_row=n_chains, n_threads=n_threads)
     log_weights = np.zeros(chains.rows.size)

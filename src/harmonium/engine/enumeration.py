@@ -101,6 +101,7 @@ def expected_statistics(parameters: Parameters, cells: Cells) -> Array:
     array([[1. ],
            [0.5]])
     """
+    parameters.check(cells.layout)
     natural, layout = parameters.natural(), cells.layout
     out = np.empty((cells.n_rows, layout.n_statistics))
     for rows in row_groups(cells.n_rows, layout.n_statistics * 2**natural.n_hidden):

@@ -20,7 +20,8 @@ from harmonium.engine.enumeration import Expectations, expectations, row_groups
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
-from harmonium.engine.threads import available_cores, map_in_order
+from harmonium.engine.states import hidden_states
+from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.units.contract import Array
 
 __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
@@ -28,6 +29,7 @@ __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
 _CHUNK_ROWS = 2048
 _KEPT_BYTES = 48_000_000  # assembled chunks are kept up to this much memory and made anew beyond it
 _FINEST_LEVEL = 4
+_TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows has an adjoint of the same size
 _TOLERATED_SHARE = 0.01  # of rows that may go through enumeration before the grid is refined
 _WORTH_THREADS = 200_000  # rows times states
 
@@ -49,6 +51,11 @@ class Term:
     cells: Cells
     weights: Array
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
+        if self.weights.shape != (self.cells.n_rows,):
+            raise ValueError(f"a term needs one weight a row, {self.cells.n_rows}; found shape {self.weights.shape}")
+
     @classmethod
     def uniform(cls, cells: Cells, weight: float) -> Term:
         """Every row with the same weight."""
@@ -62,6 +69,29 @@ class _Piece:
     term: int
     start: int
     stop: int
+
+
+class _Prepared:
+    """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
+
+    def __init__(self, terms: list[Term], pieces: list[_Piece], plan: FactorPlan) -> None:
+        self._terms = terms
+        self._pieces = pieces
+        self.plan = plan
+        self._kept: dict[int, Chunk] = {}
+        self._kept_bytes = 0
+
+    def chunk(self, number: int) -> Chunk:
+        """The assembled rows of a piece, kept while memory allows."""
+        chunk = self._kept.get(number)
+        if chunk is None:
+            piece, plan = self._pieces[number], self.plan
+            lower, upper = self._terms[piece.term].cells.bounds(slice(piece.start, piece.stop))
+            chunk = assemble(plan.layout, lower, upper, plan.grid, plan.table_row, plan.error_row, plan.sharing)
+            if self._kept_bytes + chunk.n_bytes <= _KEPT_BYTES:
+                self._kept_bytes += chunk.n_bytes
+                self._kept[number] = chunk
+        return chunk
 
 
 class LogMassSum:
@@ -93,19 +123,20 @@ class LogMassSum:
     """
 
     def __init__(self, terms: Sequence[Term], n_threads: int | None = None) -> None:
-        self._terms = list(terms)
+        if not terms or any(term.cells.layout != terms[0].cells.layout for term in terms):
+            raise ValueError("a sum of log masses needs at least one term, and all terms must have the same layout")
+        self._sizes = [term.cells.n_rows for term in terms]
+        self._terms = _merged(terms) if sum(self._sizes) <= _CHUNK_ROWS else list(terms)
         self._layout = terms[0].cells.layout
-        self._n_threads = n_threads or available_cores()
+        self._n_threads = thread_count(n_threads)
         self._pieces = [
             _Piece(number, start, min(start + _CHUNK_ROWS, term.cells.n_rows))
             for number, term in enumerate(self._terms)
             for start in range(0, term.cells.n_rows, _CHUNK_ROWS)
         ]
-        self._plan = FactorPlan.of_cells(self._layout, [term.cells for term in self._terms])
-        self._n_rows = sum(term.cells.n_rows for term in self._terms)
+        self._n_rows = sum(self._sizes)
         self._total_weight = float(sum(term.weights.sum() for term in self._terms))
-        self._kept: dict[int, Chunk] = {}
-        self._kept_bytes = 0
+        self._prepared = _Prepared(self._terms, self._pieces, FactorPlan.of_cells(self._layout, [term.cells for term in self._terms]))
 
     def value_and_gradient(self, parameters: Parameters) -> tuple[float, Parameters]:
         """The sum and its gradient by the parameters.
@@ -116,44 +147,53 @@ class LogMassSum:
         gradient : Parameters
             In the same form as the parameters.
         """
+        parameters.check(self._layout)
         value, gradient = self.value_and_natural_gradient(parameters.natural())
         return value, parameters.pull_back(gradient)
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters."""
         while True:
-            factors = self._plan.factors(natural)
-            sums, n_inaccurate = self._add_up(natural, factors)
-            if not self._refine(n_inaccurate):
+            prepared = self._prepared
+            factors = prepared.plan.factors(natural)
+            sums, n_inaccurate = self._add_up(prepared, natural, factors)
+            if not self._refine(prepared, n_inaccurate, natural.n_hidden):
                 break
         gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
-        self._plan.pull_back(natural, factors, sums.occupancy, sums.adjoint, gradient)
+        prepared.plan.pull_back(natural, factors, sums.occupancy, sums.adjoint, gradient)
         return float(sums.value[0]), gradient
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
         """The log mass of every row, for each term."""
+        parameters.check(self._layout)
         out = [np.empty(term.cells.n_rows) for term in self._terms]
 
         def store(piece: _Piece, sums: Sums) -> None:
             out[piece.term][piece.start : piece.stop] = sums.log_mass
 
         self._by_rows(parameters.natural(), store, with_posterior=False)
-        return out
+        return self._by_term(out)
 
     def posteriors(self, parameters: Parameters) -> list[Array]:
         """p(h | row) of every hidden state, for each term."""
+        parameters.check(self._layout)
         natural = parameters.natural()
-        out = [np.empty((term.cells.n_rows, 2**natural.n_hidden)) for term in self._terms]
+        n_states = len(hidden_states(natural.n_hidden))
+        out = [np.empty((term.cells.n_rows, n_states)) for term in self._terms]
 
         def store(piece: _Piece, sums: Sums) -> None:
             out[piece.term][piece.start : piece.stop] = sums.posterior
 
         self._by_rows(natural, store, with_posterior=True)
-        return out
+        return self._by_term(out)
+
+    def _by_term(self, parts: list[Array]) -> list[Array]:
+        """Undo the merging of terms."""
+        return np.split(np.concatenate(parts), np.cumsum(self._sizes)[:-1]) if len(parts) < len(self._sizes) else parts
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
-    def _add_up(self, natural: Natural, factors: Factors) -> tuple[Sums, int]:
+    def _add_up(self, prepared: _Prepared, natural: Natural, factors: Factors) -> tuple[Sums, int]:
         """Sum over rows, and count those that found the grid too coarse.
 
         Slices and their order depend on the data only, so the result does not depend on threads.
@@ -161,7 +201,7 @@ class LogMassSum:
         numbers = np.arange(len(self._pieces))
         slices = np.array_split(numbers, self._n_slices(natural.n_hidden)) if numbers.size > 1 else [numbers]
         energy = _energy(natural)
-        parts = self._map(lambda part: self._add_up_pieces(natural, energy, factors, part), slices, natural.n_hidden)
+        parts = self._map(lambda part: self._add_up_pieces(prepared, natural, energy, factors, part), slices, natural.n_hidden)
         sums, n_inaccurate = next(parts)
         for more, more_inaccurate in parts:
             n_inaccurate += more_inaccurate
@@ -169,7 +209,9 @@ class LogMassSum:
                 np.add(total, addend, out=total)
         return sums, n_inaccurate
 
-    def _add_up_pieces(self, natural: Natural, energy: Energy, factors: Factors, numbers: Iterable[int]) -> tuple[Sums, int]:
+    def _add_up_pieces(
+        self, prepared: _Prepared, natural: Natural, energy: Energy, factors: Factors, numbers: Iterable[int]
+    ) -> tuple[Sums, int]:
         sums = _empty_sums(energy, factors)
         n_inaccurate = 0
         for number in numbers:
@@ -177,7 +219,7 @@ class LogMassSum:
             n_rows = piece.stop - piece.start
             weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
             sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
-            sum_states(self._chunk(number), weights, energy, factors, sums)
+            sum_states(prepared.chunk(number), weights, energy, factors, sums)
             if sums.flag.any():
                 n_inaccurate += int(np.count_nonzero(sums.flag == INACCURATE))
                 self._add_enumerated(natural, piece, weights, sums)
@@ -203,15 +245,16 @@ class LogMassSum:
         """Sum over states and hand over the results of each piece."""
         energy = _energy(natural)
         while True:
-            factors = self._plan.factors(natural)
+            prepared = self._prepared
+            factors = prepared.plan.factors(natural)
             empty = _empty_sums(energy, factors, with_gradient=False)
 
-            def one(number: int, factors: Factors = factors, empty: Sums = empty) -> int:
+            def one(number: int, prepared: _Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> int:
                 piece = self._pieces[number]
                 n_rows = piece.stop - piece.start
                 wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
                 sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted)
-                sum_states(self._chunk(number), np.zeros(n_rows), energy, factors, sums)
+                sum_states(prepared.chunk(number), np.zeros(n_rows), energy, factors, sums)
                 for rows, exact in self._enumerated(natural, piece, sums.flag):
                     sums.log_mass[rows] = exact.log_mass
                     if with_posterior:
@@ -220,29 +263,18 @@ class LogMassSum:
                 return int(np.count_nonzero(sums.flag == INACCURATE))
 
             n_inaccurate = sum(self._map(one, range(len(self._pieces)), natural.n_hidden))
-            if not self._refine(n_inaccurate):
+            if not self._refine(prepared, n_inaccurate, natural.n_hidden):
                 return
 
-    def _refine(self, n_inaccurate: int) -> bool:
-        """Halve the grid's panels if too many rows could not rely on it."""
-        if n_inaccurate <= max(8, _TOLERATED_SHARE * self._n_rows) or self._plan.grid.level >= _FINEST_LEVEL:
+    def _refine(self, prepared: _Prepared, n_inaccurate: int, n_hidden: int) -> bool:
+        """Halve the grid's panels if too many rows could not rely on it, and memory allows."""
+        if n_inaccurate <= max(8, _TOLERATED_SHARE * self._n_rows) or prepared.plan.grid.level >= _FINEST_LEVEL:
             return False
-        self._plan = self._plan.refined()
-        self._kept.clear()
-        self._kept_bytes = 0
+        finer = prepared.plan.refined()
+        if finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
+            return False
+        self._prepared = _Prepared(self._terms, self._pieces, finer)
         return True
-
-    def _chunk(self, number: int) -> Chunk:
-        """The assembled rows of a piece, kept while memory allows."""
-        chunk = self._kept.get(number)
-        if chunk is None:
-            piece = self._pieces[number]
-            lower, upper = self._terms[piece.term].cells.bounds(slice(piece.start, piece.stop))
-            chunk = assemble(self._layout, lower, upper, self._plan.grid, self._plan.table_row, self._plan.error_row, self._plan.sharing)
-            if self._kept_bytes + chunk.n_bytes <= _KEPT_BYTES:
-                self._kept_bytes += chunk.n_bytes
-                self._kept[number] = chunk
-        return chunk
 
     # --- threads ----------------------------------------------------------------------------------------------------
 
@@ -303,6 +335,17 @@ def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None
     ndarray of shape (n_rows, 2 ** n_hidden)
     """
     return LogMassSum([Term.uniform(cells, 1.0)], n_threads).posteriors(parameters)[0]
+
+
+def _merged(terms: Sequence[Term]) -> list[Term]:
+    """Small terms as one, which saves calls."""
+    if len(terms) < 2:
+        return list(terms)
+    lower, upper = zip(*(term.cells.bounds() for term in terms), strict=True)
+    layout = terms[0].cells.layout
+    low, high = np.concatenate(lower), np.concatenate(upper)
+    parts = [tuple(bounds[:, block.columns] for block in layout.blocks) for bounds in (low, high)]
+    return [Term(Cells(layout, parts[0], parts[1]), np.concatenate([term.weights for term in terms]))]
 
 
 def _energy(natural: Natural) -> Energy:

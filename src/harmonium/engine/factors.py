@@ -20,11 +20,12 @@ from harmonium.units.contract import Array
 __all__ = ["FactorPlan"]
 
 Integers = NDArray[np.int64]
+_TOLERANCE = 1e-11  # relative, of integrals over (0, 1]
 
 
 @dataclass(frozen=True)
 class _SharedCells:
-    """The distinct unobserved cells of a block without tables, and the shared rows they have."""
+    """The distinct unobserved cells of a block, and the shared rows they have."""
 
     block: Block
     columns: Integers  # within the block
@@ -32,10 +33,23 @@ class _SharedCells:
     upper: Array
     rows: slice
 
-    def natural(self, by_state: Array) -> Array:
+    def _natural(self, natural: Natural) -> Array:
         """Natural parameters, (states, cells, statistics)."""
-        parameters = by_state[:, self.block.statistics].reshape(by_state.shape[0], self.block.n_columns, -1)
-        return parameters[:, self.columns]
+        own = self.block.statistics
+        by_state = natural.bias[own] + hidden_states(natural.n_hidden) @ natural.coupling[own].T
+        return by_state.reshape(by_state.shape[0], self.block.n_columns, -1)[:, self.columns]
+
+    def log_mass(self, natural: Natural) -> Array:
+        """Log masses, (cells, states)."""
+        return self.block.unit.log_mass(self._natural(natural), self.lower, self.upper).T
+
+    def pull_back(self, natural: Natural, occupancy: Array, gradient: Natural) -> None:
+        """Add the cells' share of the gradient, ``occupancy`` (cells, states) being their states' weighted probabilities."""
+        expected = occupancy.T[:, :, None] * self.block.unit.mean_statistics(self._natural(natural), self.lower, self.upper)
+        bias = gradient.bias[self.block.statistics].reshape(self.block.n_columns, -1)
+        coupling = gradient.coupling[self.block.statistics].reshape(*bias.shape, natural.n_hidden)
+        np.subtract.at(bias, self.columns, expected.sum(axis=0))
+        np.subtract.at(coupling, self.columns, np.einsum("scd,sh->cdh", expected, hidden_states(natural.n_hidden)))
 
 
 @dataclass(frozen=True)
@@ -96,6 +110,11 @@ class FactorPlan:
         """Columns with a table."""
         return np.flatnonzero(self.layout.tabulated)
 
+    @property
+    def n_table_rows(self) -> int:
+        """Rows of all tables."""
+        return self.tabulated_columns.size * self.grid.n_rows
+
     @cached_property
     def table_row(self) -> Integers:
         """Where each column's table begins, -1 if it has none."""
@@ -137,9 +156,10 @@ class FactorPlan:
             table=np.empty((n_tables * self.grid.n_rows, states.shape[0])),
             table_scale=np.zeros(self.layout.n_columns),
             errors=np.empty((n_tables * self.grid.n_error_rows, states.shape[0])),
+            tabulated_free=np.ones(self.layout.n_columns, dtype=np.bool_),
         )
         for place in self._tables:
-            table = factors.table[place.rows]
+            table, errors = factors.table[place.rows], factors.errors[place.error_rows]
             scale = fill_table(
                 natural.bias[place.statistics],
                 natural.coupling[place.statistics],
@@ -147,16 +167,19 @@ class FactorPlan:
                 place.at_nodes,
                 self.grid.half_widths,
                 table,
-                factors.errors[place.error_rows],
+                errors,
             )
             factors.table_scale[place.column] = factors.shared_scale[place.free_row] = scale
             factors.shared[place.free_row] = table[self.grid.first_suffix_row]
-        if self.shared_cells:
-            by_state = natural.bias + states @ natural.coupling.T
-            for cells in self.shared_cells:
-                log_factor = cells.block.unit.log_mass(cells.natural(by_state), cells.lower, cells.upper).T
-                factors.shared_scale[cells.rows] = log_factor.max(axis=1)
-                factors.shared[cells.rows] = np.exp(log_factor - factors.shared_scale[cells.rows, None])
+            factors.tabulated_free[place.column] = _resolved(table[self.grid.first_suffix_row], errors[self.grid.n_panels])
+            if not factors.tabulated_free[place.column]:
+                log_factor = self._free_cell(place).log_mass(natural)
+                factors.shared_scale[place.free_row] = log_factor.max()
+                factors.shared[place.free_row] = np.exp(log_factor - log_factor.max())
+        for cells in self.shared_cells:
+            log_factor = cells.log_mass(natural)
+            factors.shared_scale[cells.rows] = log_factor.max(axis=1)
+            factors.shared[cells.rows] = np.exp(log_factor - factors.shared_scale[cells.rows, None])
         return factors
 
     def pull_back(self, natural: Natural, factors: Factors, occupancy: Array, adjoint: Array, gradient: Natural) -> None:
@@ -169,20 +192,28 @@ class FactorPlan:
         for place in self._tables:
             table_adjoint = adjoint[place.rows]
             free, free_factor = occupancy[place.free_row], factors.shared[place.free_row]
-            table_adjoint[self.grid.first_suffix_row] += np.divide(free, free_factor, out=np.zeros_like(free), where=free_factor > 0.0)
+            if factors.tabulated_free[place.column]:
+                table_adjoint[self.grid.first_suffix_row] += np.divide(free, free_factor, out=np.zeros_like(free), where=free_factor > 0.0)
+            else:
+                self._free_cell(place).pull_back(natural, free[None, :], gradient)
             expected = np.zeros((place.at_nodes.shape[1], states.shape[0]))
             pull_back_table(factors.table[place.rows], table_adjoint, place.at_nodes, self.grid.half_widths, expected)
             gradient.bias[place.statistics] -= expected.sum(axis=1)
             gradient.coupling[place.statistics] -= expected @ states
-        if self.shared_cells:
-            by_state = natural.bias + states @ natural.coupling.T
-            for cells in self.shared_cells:
-                mean = cells.block.unit.mean_statistics(cells.natural(by_state), cells.lower, cells.upper)
-                expected = occupancy[cells.rows].T[:, :, None] * mean
-                bias = gradient.bias[cells.block.statistics].reshape(cells.block.n_columns, -1)
-                coupling = gradient.coupling[cells.block.statistics].reshape(*bias.shape, natural.n_hidden)
-                np.subtract.at(bias, cells.columns, expected.sum(axis=0))
-                np.subtract.at(coupling, cells.columns, np.einsum("scd,sh->cdh", expected, states))
+        for cells in self.shared_cells:
+            cells.pull_back(natural, occupancy[cells.rows], gradient)
+
+    def _free_cell(self, place: _TableOfColumn) -> _SharedCells:
+        """A tabulated column's free cell, for the rare case that its table cannot be trusted."""
+        block = next(block for block in self.layout.blocks if block.columns.start <= place.column < block.columns.stop)
+        nothing = np.full(1, np.nan)
+        column = np.array([place.column - block.columns.start])
+        return _SharedCells(block, column, nothing, nothing, slice(place.free_row, place.free_row + 1))
+
+
+def _resolved(integral: Array, error: Array) -> bool:
+    """Whether integrals over (0, 1] are accurate in every state."""
+    return bool((error <= _TOLERANCE * integral).all())
 
 
 def _smallest_bound(lower: Array, upper: Array) -> float:

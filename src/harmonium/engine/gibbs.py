@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from harmonium.cells import Cells, Layout
 from harmonium.compilation import compiled
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.engine.threads import available_cores, map_in_order
+from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.streams import open_uniform, spawn
 from harmonium.units.contract import Array
 from harmonium.units.registry import draw, write_statistics
@@ -195,12 +195,19 @@ class Chains:
         n_threads : int, optional
             As in :meth:`sweep`.
         """
+        parameters.check(cells.layout)
+        if chains_per_row < 1:
+            raise ValueError(f"chains_per_row must be at least 1; found {chains_per_row}")
         lower, upper = cells.bounds()
         rows = np.repeat(np.arange(cells.n_rows), chains_per_row)
         begin = np.empty((rows.size, cells.layout.n_columns)) if values is None else np.array(values, dtype=np.float64)
         if begin.shape != (rows.size, cells.layout.n_columns):
             raise ValueError(f"values must have shape {(rows.size, cells.layout.n_columns)}; found {begin.shape}")
-        chains = cls(cells.layout, lower, upper, rows, begin, spawn(rng, rows.size), np.empty((rows.size, parameters.n_hidden)))
+        if values is not None:
+            if np.isnan(begin).any():
+                raise ValueError("values must not be missing; found NaN")
+            Cells.from_bounds(cells.layout, begin)  # refuses what no unit can take
+        chains = cls(cells.layout, lower, upper, rows, begin, spawn(rng, rows.size), np.full((rows.size, parameters.n_hidden), np.nan))
         if values is None:
             bias = parameters.natural().bias
             _in_blocks(lambda block: _draw_all(block, *chains._data(), bias, chains.values, chains.streams), rows.size, n_threads)
@@ -217,10 +224,15 @@ class Chains:
         n_threads : int, optional
             How many threads share the chains; by default as many as there are cores. The result does not depend on it.
         """
+        parameters.check(self.layout)
+        if parameters.n_hidden != self.fields.shape[1]:
+            raise ValueError(f"these chains have {self.fields.shape[1]} hidden units; found parameters with {parameters.n_hidden}")
         self.sweep_natural(parameters.natural(), n_sweeps, n_threads)
 
     def sweep_natural(self, natural: Natural, n_sweeps: int, n_threads: int | None = None) -> None:
         """As :meth:`sweep`, for parameters in natural form."""
+        if n_sweeps != int(n_sweeps) or n_sweeps < 0:
+            raise ValueError(f"n_sweeps must be a whole number that is not negative; found {n_sweeps}")
 
         def block(chains: slice) -> None:
             _sweep(
@@ -248,5 +260,5 @@ class Chains:
 def _in_blocks(function: Callable[[slice], None], n_chains: int, n_threads: int | None) -> None:
     """Apply to blocks of chains, on several threads if there are several blocks."""
     blocks = [slice(start, min(start + _CHAINS_PER_TASK, n_chains)) for start in range(0, n_chains, _CHAINS_PER_TASK)]
-    for _ in map_in_order(function, blocks, n_threads or available_cores()):
+    for _ in map_in_order(function, blocks, thread_count(n_threads)):
         pass

@@ -70,9 +70,9 @@ class Grid:
         """Panel edges in x, ascending, the last one 1."""
         y, ys = 0.0, [0.0]
         shrink = 0.5**self.level
-        stop = log(self.smallest_bound)
+        stop = log(min(self.smallest_bound, _WIDEST_IN_X))
         while y > stop:
-            y -= shrink * min(_WIDEST, _WIDEST_IN_X * exp(-y))
+            y -= shrink * min(_WIDEST, _WIDEST_IN_X * exp(min(-y, 10.0)))
             ys.append(y)
         for width in _TAIL_PANELS:
             for _ in range(2**self.level):

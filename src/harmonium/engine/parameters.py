@@ -85,6 +85,18 @@ class Parameters:
         """How many hidden units."""
         return self.hidden_bias.size
 
+    def check(self, layout: Layout) -> None:
+        """Refuse parameters of another layout, and values outside their bounds."""
+        if self.layout != layout:
+            raise ValueError(f"parameters and cells must have the same layout; found {self.layout.units} and {layout.units}")
+        for name, values in [("b", self.hidden_bias), *(item for block in self.blocks for item in block.items())]:
+            if not np.isfinite(values).all():
+                raise ValueError(f"parameters must be finite; found {values[~np.isfinite(values)][0]} in {name}")
+            if name in ("V", "c") and (values < 0.0).any():
+                raise ValueError(f"V and c must not be negative; found {values.min():g} in {name}")
+            if name == "sigma" and (values <= 0.0).any():
+                raise ValueError(f"sigma must be positive; found {values.min():g}")
+
     def to_vector(self) -> Array:
         """All parameters in one vector."""
         parts = [self.hidden_bias, *(array.ravel() for block in self.blocks for array in block.values())]
@@ -92,6 +104,9 @@ class Parameters:
 
     def with_vector(self, vector: Array) -> Parameters:
         """Parameters of the same shapes with the values of a vector, which is not copied."""
+        size = self.n_hidden + sum(array.size for block in self.blocks for array in block.values())
+        if vector.shape != (size,):
+            raise ValueError(f"the vector must have {size} elements; found shape {vector.shape}")
         hidden_bias, start = vector[: self.n_hidden], self.n_hidden
         blocks = []
         for block in self.blocks:

@@ -34,6 +34,7 @@ class Factors(NamedTuple):
 
     ``shared`` has a row for each shared cell, ``table`` the rows of all endpoints' tables, ``errors`` their error rows; the
     logarithms of what was divided out are in ``shared_scale`` (by row) and ``table_scale`` (by column of the data).
+    ``tabulated_free`` tells for which columns the factor of a free cell comes from the table.
     """
 
     shared: Array
@@ -41,6 +42,7 @@ class Factors(NamedTuple):
     table: Array
     table_scale: Array
     errors: Array
+    tabulated_free: NDArray[np.bool_]
 
 
 class Energy(NamedTuple):
@@ -230,14 +232,15 @@ def _divide(weights: Array, factors: Array, place: int) -> None:
     """The posterior divided by one of its factors, in the factor's place; zero where the factor has underflown."""
     for i in range(weights.size):
         factor = factors[place, i]
-        factors[place, i] = weights[i] / factor if factor > 0.0 else 0.0
+        factors[place, i] = weights[i] / factor if factor != 0.0 else 0.0
 
 
 @compiled(sums=True, inline=True)
 def _dot(a: Array, row: int, b: Array, other_row: int) -> float:
+    """Sum of |a| b; an interpolated factor that has come out negative must not hide its error."""
     total = 0.0
     for i in range(a.shape[1]):
-        total += a[row, i] * b[other_row, i]
+        total += abs(a[row, i]) * b[other_row, i]
     return total
 
 
@@ -295,7 +298,7 @@ def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factor
     statistics, first_cell, shared, column = chunk.statistics, chunk.first_cell, chunk.shared, chunk.column
     whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights
     error_row, part_error, part_length = chunk.error, chunk.part_error, chunk.part_length
-    shared_factors, shared_scale, table, table_scale, errors = factors
+    shared_factors, shared_scale, table, table_scale, errors, _ = factors
     log_mass, posterior, flag, value, d_bias, d_coupling, d_hidden_bias, occupancy, adjoint = sums
     bias, coupling, hidden_bias, constant = energy
     n_rows, n_states = statistics.shape[0], shared_factors.shape[1]

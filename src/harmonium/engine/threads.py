@@ -8,14 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TypeVar
 
-__all__ = ["available_cores", "map_in_order"]
+__all__ = ["map_in_order", "thread_count"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def available_cores() -> int:
-    """Cores this process may run on."""
+def thread_count(n_threads: int | None) -> int:
+    """A checked number of threads; None means all cores this process may run on."""
+    if n_threads is not None:
+        if n_threads < 1:
+            raise ValueError(f"n_threads must be at least 1, or None for all cores; found {n_threads}")
+        return n_threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

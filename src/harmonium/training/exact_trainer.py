@@ -25,7 +25,9 @@ __all__ = ["ExactFit", "ExactTrainer"]
 
 _FIRST_PRECISION = 5.0
 _PRECISION_RANGE = (0.1, 200.0)
-_N_UPDATES = 3
+_N_UPDATES = 2
+_N_FIXED_POINT = 5
+_ROUGH = 1e-6  # relative change of the objective at which runs stop that are to be continued
 _TIME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
 _SHORT_RUN = 40  # iterations
@@ -125,11 +127,12 @@ class ExactTrainer:
         try:
             with threadpool_limits(1, "blas"):  # the optimiser's linear algebra is tiny; more threads make it ten times slower
                 z = self._best_start(problem, rng, history) if start is None else coordinates.from_natural(start)
-                z, converged = self._run(problem, z, self.max_iterations, history)
-                for _ in range(_N_UPDATES if self._chooses_precision(coordinates, recorded.n_rows) else 0):
-                    precision = _update_precision(problem, z, precision)
+                chooses = self._chooses_precision(coordinates, recorded.n_rows)
+                for _ in range(_N_UPDATES if chooses else 0):
+                    z, _ = self._run(problem, z, self.max_iterations, history, tolerance=_ROUGH)
+                    precision = _evidence_precision(problem, z, precision)
                     problem.precisions = _precisions(coordinates, precision)
-                    z, converged = self._run(problem, z, self.max_iterations, history)
+                z, converged = self._run(problem, z, self.max_iterations, history, self.tolerance)
         except KeyboardInterrupt:
             if problem.current is None:
                 raise
@@ -147,10 +150,10 @@ class ExactTrainer:
         starts = [_wide_start(problem.coordinates, seed) for seed in rng.spawn(self.n_starts)]
         if len(starts) == 1:
             return starts[0]
-        ends = [self._run(problem, z, _SHORT_RUN, history)[0] for z in starts]
+        ends = [self._run(problem, z, _SHORT_RUN, history, _ROUGH)[0] for z in starts]
         return min(ends, key=lambda z: problem.loss(z)[0])
 
-    def _run(self, problem: _Problem, z: Array, max_iterations: int, history: History) -> tuple[Array, bool]:
+    def _run(self, problem: _Problem, z: Array, max_iterations: int, history: History, tolerance: float) -> tuple[Array, bool]:
         low, high = problem.coordinates.bounds()
 
         def tell(intermediate_result: OptimizeResult) -> None:
@@ -164,7 +167,7 @@ class ExactTrainer:
             method="L-BFGS-B",
             bounds=Bounds(low, high),
             callback=tell,
-            options={"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": self.tolerance, "gtol": 1e-7, "maxcor": 20},
+            options={"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": tolerance, "gtol": 1e-7, "maxcor": 20},
         )
         return result.x, bool(result.success)
 
@@ -195,15 +198,31 @@ def _wide_start(coordinates: Coordinates, rng: np.random.Generator) -> Array:
     return z
 
 
-def _update_precision(problem: _Problem, z: Array, precision: float) -> float:
-    """One step of the evidence approximation for the precision of covariates' couplings."""
+def _evidence_precision(problem: _Problem, z: Array, precision: float) -> float:
+    """The precision of covariates' couplings that the evidence prefers, the log-likelihood being taken as quadratic around z.
+
+    Alternates MacKay's fixed point with the position of the optimum under the new precision, both without further gradients.
+    """
     low, high = problem.coordinates.bounds()
     free = np.flatnonzero((z > low + 1e-9) & (z < high - 1e-9))
-    is_covariate = np.zeros(z.size, dtype=bool)
-    problem.coordinates.split(is_covariate)[1][~problem.coordinates.of_time] = True
-    values, vectors = np.linalg.eigh(problem.hessian(z, free))
-    covariance = (vectors / np.maximum(values, 1e-3 * precision)) @ vectors.T
-    chosen = is_covariate[free]
-    n_determined = chosen.sum() - precision * np.trace(covariance[np.ix_(chosen, chosen)])
-    size = float(np.sum(z[is_covariate] ** 2))
-    return float(np.clip(max(n_determined, 1e-3) / max(size, 1e-12), *_PRECISION_RANGE))
+    is_coupling = np.zeros(z.size)
+    problem.coordinates.split(is_coupling)[1][~problem.coordinates.of_time] = 1.0
+    chosen = is_coupling[free] == 1.0
+    prior = problem.precisions[free]
+    curvature = _positive(problem.hessian(z, free) - np.diag(prior))
+    pull = curvature @ z[free] + prior * z[free]  # the optimum under another prior solves (curvature + prior) z = pull
+    for _ in range(_N_FIXED_POINT):
+        prior = np.where(chosen, precision, prior)
+        covariance = np.linalg.inv(curvature + np.diag(np.maximum(prior, 1e-6)))
+        position = covariance @ pull
+        n_determined = chosen.sum() - precision * np.trace(covariance[np.ix_(chosen, chosen)])
+        size = float(np.sum(position[chosen] ** 2))
+        precision = float(np.clip(max(n_determined, 1e-3) / max(size, 1e-12), *_PRECISION_RANGE))
+    return precision
+
+
+def _positive(matrix: Array) -> Array:
+    """The nearest matrix without negative eigenvalues."""
+    values, vectors = np.linalg.eigh(matrix)
+    positive: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return positive

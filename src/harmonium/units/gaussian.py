@@ -4,6 +4,9 @@ r"""Gaussian: a numeric covariate with a learned scale.
 section 2). In natural form the statistics are :math:`(x, x^2)` with parameters
 :math:`(W h/\sigma - a/\sigma^2,\; 1/(2\sigma^2))`; only the first couples to the hidden units.
 
+Columns should be standardised: the natural form subtracts numbers of size (a/sigma)^2 from each other, and loses digits where that
+is large.
+
 An interval is a value known only to lie between bounds, such as a laboratory value below the limit of detection.
 """
 
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 from harmonium.compilation import compiled
 from harmonium.streams import normal
 from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
-from harmonium.units.tangent_hat import accept, draw_from_hat, make_hat
+from harmonium.units.tangent_hat import MOST_PROPOSALS, accept, draw_from_hat, make_hat
 
 __all__ = ["Gaussian", "draw", "write_statistics"]
 
@@ -28,16 +31,18 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 @compiled()
-def _standard_interval(lower: float, upper: float) -> tuple[float, float, float]:
+def _standard_interval(lower: float, upper: float, width: float) -> tuple[float, float, float]:
     """Ln of the integral of e^(-z^2/2) over [lower, upper], with the means of z and of z^2 on it.
 
     Integrated over the window around the highest point, where every term is positive: narrow intervals and far tails keep
-    their relative accuracy, which differences of the distribution function do not.
+    their relative accuracy, which differences of the distribution function do not. ``width`` is passed separately because the
+    difference of two nearby bounds has lost its digits.
     """
     peak = min(max(0.0, lower), upper)
     reach = sqrt(peak * peak + 2.0 * _DROP) - abs(peak)
     start, stop = max(lower - peak, -reach), min(upper - peak, reach)
-    half, middle = 0.5 * (stop - start), 0.5 * (stop + start)
+    middle = 0.5 * (stop + start)
+    half = 0.5 * (width if width < 1e-3 else stop - start)
     mass = first = second = 0.0
     for i in range(_NODES.size):
         d = middle + half * _NODES[i]
@@ -51,9 +56,9 @@ def _standard_interval(lower: float, upper: float) -> tuple[float, float, float]
 
 
 @compiled()
-def _standard_intervals(lower: Array, upper: Array, out: Array) -> None:
+def _standard_intervals(lower: Array, upper: Array, width: Array, out: Array) -> None:
     for i in range(lower.size):
-        out[0, i], out[1, i], out[2, i] = _standard_interval(lower[i], upper[i])
+        out[0, i], out[1, i], out[2, i] = _standard_interval(lower[i], upper[i], width[i])
 
 
 @compiled()
@@ -71,10 +76,11 @@ def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> fl
     reach = sqrt(mode * mode + 2.0) - abs(mode)
     left, right = _contact(max(mode - reach, lower), mode), _contact(min(mode + reach, upper), mode)
     hat = make_hat(left, _contact(mode, mode), right, lower, upper)
-    while True:
+    for _ in range(MOST_PROPOSALS):
         z, log_hat = draw_from_hat(hat, stream)
         if accept(_contact(z, mode)[1] - log_hat, stream):
             return z
+    return mode
 
 
 @compiled()
@@ -113,7 +119,7 @@ class Gaussian:
         scale = np.sqrt(0.5 / natural[..., 1])
         mean = -natural[..., 0] * scale**2
         out = np.empty((3, lower.size))
-        _standard_intervals((lower - mean) / scale, (upper - mean) / scale, out)
+        _standard_intervals((lower - mean) / scale, (upper - mean) / scale, (upper - lower) / scale, out)
         return mean, scale, out
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:

@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 from harmonium.compilation import compiled
 from harmonium.streams import open_uniform
 
-__all__ = ["Hat", "Piece", "accept", "draw_exponential", "draw_from_hat", "make_hat"]
+__all__ = ["MOST_PROPOSALS", "Hat", "Piece", "accept", "draw_exponential", "draw_from_hat", "make_hat"]
+
+MOST_PROPOSALS = 10_000
+"""A right hat needs more than a hundred with probability below 1e-80; numbers that overflow or are NaN would never end."""
 
 _FLAT = 1e-12  # a piece that changes by less than this is uniform
 

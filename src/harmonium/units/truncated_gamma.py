@@ -21,7 +21,7 @@ from harmonium.compilation import compiled
 from harmonium.streams import spawn
 from harmonium.units.arguments import IntervalArguments
 from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
-from harmonium.units.tangent_hat import Hat, accept, draw_exponential, draw_from_hat, make_hat
+from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, accept, draw_exponential, draw_from_hat, make_hat
 
 __all__ = ["TruncatedGamma", "draw", "interval_mass", "sample", "write_statistics"]
 
@@ -203,12 +203,11 @@ def _mode(k: float, beta: float, lower: float, upper: float) -> float:
 @compiled(inline=True)
 def _draw_counted(k: float, beta: float, mode: float, hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, int]:
     """One draw from x^k e^(-beta x) under a hat, with the number of proposals it took."""
-    n_proposals = 0
-    while True:
-        n_proposals += 1
+    for n_proposals in range(1, MOST_PROPOSALS):
         x, log_hat = draw_from_hat(hat, stream)
         if x > 0.0 and accept(k * log(x / mode) - beta * (x - mode) - log_hat, stream):
             return x, n_proposals
+    return mode, MOST_PROPOSALS
 
 
 @compiled()
