@@ -30,7 +30,8 @@ _CHUNK_ROWS = 2048
 _KEPT_BYTES = 48_000_000  # assembled chunks are kept up to this much memory and made anew beyond it
 _FINEST_LEVEL = 4
 _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows has an adjoint of the same size
-_TOLERATED_SHARE = 0.01  # of rows that may go through enumeration before the grid is refined
+_TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
+_PATIENCE = 10  # evaluations before a coarser grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
 
 Result = TypeVar("Result")
@@ -74,10 +75,13 @@ class _Piece:
 class _Prepared:
     """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
 
-    def __init__(self, terms: list[Term], pieces: list[_Piece], plan: FactorPlan) -> None:
+    def __init__(self, terms: list[Term], pieces: list[_Piece], plan: FactorPlan, coarser: _Prepared | None = None) -> None:
         self._terms = terms
         self._pieces = pieces
         self.plan = plan
+        self.coarser = coarser
+        self.finer: _Prepared | None = None
+        self.n_uses = 0
         self._kept: dict[int, Chunk] = {}
         self._kept_bytes = 0
 
@@ -136,7 +140,9 @@ class LogMassSum:
         ]
         self._n_rows = sum(self._sizes)
         self._total_weight = float(sum(term.weights.sum() for term in self._terms))
-        self._prepared = _Prepared(self._terms, self._pieces, FactorPlan.of_cells(self._layout, [term.cells for term in self._terms]))
+        plan = FactorPlan.of_cells(self._layout, [term.cells for term in self._terms])
+        self._prepared = _Prepared(self._terms, self._pieces, plan)
+        self._patience = _PATIENCE
 
     def value_and_gradient(self, parameters: Parameters) -> tuple[float, Parameters]:
         """The sum and its gradient by the parameters.
@@ -153,6 +159,7 @@ class LogMassSum:
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters."""
+        self._try_coarser()
         while True:
             prepared = self._prepared
             factors = prepared.plan.factors(natural)
@@ -268,13 +275,24 @@ class LogMassSum:
 
     def _refine(self, prepared: _Prepared, n_inaccurate: int, n_hidden: int) -> bool:
         """Halve the grid's panels if too many rows could not rely on it, and memory allows."""
-        if n_inaccurate <= max(8, _TOLERATED_SHARE * self._n_rows) or prepared.plan.grid.level >= _FINEST_LEVEL:
+        if n_inaccurate <= _TOLERATED_SHARE * self._n_rows or prepared.plan.grid.level >= _FINEST_LEVEL:
             return False
         finer = prepared.plan.refined()
         if finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
             return False
-        self._prepared = _Prepared(self._terms, self._pieces, finer)
+        if prepared.finer is None:
+            prepared.finer = _Prepared(self._terms, self._pieces, finer, coarser=prepared)
+        self._prepared = prepared.finer
+        self._prepared.n_uses = 0
         return True
+
+    def _try_coarser(self) -> None:
+        """Once a finer grid has served for a while, see whether it is still needed; wait longer each time it is."""
+        prepared = self._prepared
+        prepared.n_uses += 1
+        if prepared.coarser is not None and prepared.n_uses > self._patience:
+            self._patience *= 2
+            self._prepared = prepared.coarser
 
     # --- threads ----------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ __all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "s
 SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
 _SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
-_TOLERANCE = 1e-10  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
+_TOLERANCE = 1e-9  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
 
 
 Integers = NDArray[np.int64]

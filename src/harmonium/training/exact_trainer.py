@@ -25,9 +25,9 @@ __all__ = ["ExactFit", "ExactTrainer"]
 
 _FIRST_PRECISION = 5.0
 _PRECISION_RANGE = (0.1, 200.0)
-_N_UPDATES = 2
+_N_UPDATES = 1
 _N_FIXED_POINT = 5
-_ROUGH = 1e-6  # relative change of the objective at which runs stop that are to be continued
+_ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
 _TIME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
 _SHORT_RUN = 40  # iterations
@@ -106,7 +106,7 @@ class ExactTrainer:
     precision: float | None = None
     n_starts: int = 6
     max_iterations: int = 1000
-    tolerance: float = 1e-7
+    tolerance: float = 3e-6
     n_threads: int | None = None
 
     def fit(
