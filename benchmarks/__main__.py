@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import kernels, quality
+from benchmarks import contrastive, kernels, quality
 
-_BENCHMARKS: dict[str, Callable[[], None]] = {"kernels": kernels.run, "quality": quality.run}
+_BENCHMARKS: dict[str, Callable[[], None]] = {
+    "contrastive": contrastive.run,
+    "kernels": kernels.run,
+    "quality": quality.run,
+}
 
 
 def main() -> None:

@@ -138,7 +138,7 @@ def _fit_harmonium(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:
     def curves(X_new: pd.DataFrame, t: Any) -> Any:
         return model.predict(X_new), model.predict_survival_function(X_new, times=t, return_array=True)
 
-    return curves, round(model.l2_, 3)
+    return curves, model.l2_
 
 
 def _fit_kaplan_meier(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:

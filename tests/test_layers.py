@@ -19,8 +19,9 @@ LAYERS = [
     "datasets",
     "training",
     "inference",
-    "estimator",
     "storage",
+    "estimator",
+    "selection",
 ]
 
 

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harmonium import datasets, units
-    from harmonium.estimator import SurvivalHarmonium
+    from harmonium.estimator import SurvivalHarmonium, load
+    from harmonium.selection import SurvivalHarmoniumCV
     from harmonium.table.endpoints import endpoints
 
-__all__ = ["SurvivalHarmonium", "datasets", "endpoints", "units"]
+__all__ = ["SurvivalHarmonium", "SurvivalHarmoniumCV", "datasets", "endpoints", "load", "units"]
 
 __version__ = "0.1.0"
 
-_HOMES = {"SurvivalHarmonium": "harmonium.estimator", "endpoints": "harmonium.table.endpoints"}
+_HOMES = {
+    "SurvivalHarmonium": "harmonium.estimator",
+    "SurvivalHarmoniumCV": "harmonium.selection",
+    "endpoints": "harmonium.table.endpoints",
+    "load": "harmonium.estimator",
+}
 
 
 def __getattr__(name: str) -> Any:

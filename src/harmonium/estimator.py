@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 from sksurv.functions import StepFunction
 from sksurv.metrics import concordance_index_censored
 
 from harmonium.cells import Cells
 from harmonium.engine.exact import log_mass
+from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.inference.survival import mean_position, survival
+from harmonium.storage import load_model, save_model
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
 from harmonium.training.exact_trainer import ExactTrainer
 from harmonium.training.history import History
 from harmonium.training.objective import conditioned_cells, objective_terms
+from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.units.contract import Array
 
-__all__ = ["SurvivalHarmonium"]
+__all__ = ["SurvivalHarmonium", "load"]
+
+_CONTRASTIVE_L2 = 1e-3
 
 
 class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
@@ -48,12 +54,25 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         Short runs of the optimiser from which the best is carried on.
     max_iter : int
         Most iterations of the optimiser.
+    trainer : "auto", "exact" or "contrastive"
+        Exact likelihood, or the paper's contrastive divergence, which takes any number of hidden units; "auto" is exact while the
+        hidden states can be enumerated.
+    learning_rate, momentum, batch_size, n_epochs, n_steps, persistent, optimiser, centred
+        Of the contrastive trainer: see :class:`harmonium.training.contrastive_trainer.ContrastiveTrainer`.
+    warm_start : bool
+        Go on from the parameters of the last fit.
+    early_stopping : int, optional
+        With validation data, stop once their log-likelihood has not improved this many times (it is looked at every ten iterations).
+    verbose : bool
+        Show a progress bar, on terminals.
     random_state : int or numpy.random.Generator, optional
     n_jobs : int, optional
         Threads; by default as many as there are cores. Results do not depend on it.
 
     Attributes
     ----------
+    paper_parameters_ : dict
+        Parameters under the paper's names.
     encoding_ : Encoding
         Roles and encodings of columns, time scales of endpoints.
     parameters_ : Parameters
@@ -61,6 +80,8 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
     endpoint_names_ : tuple of str
     l2_ : float
         The precision used.
+    n_rows_ : int
+        Rows in training.
     history_ : DataFrame
         Progress of the optimiser.
     n_evaluations_ : int
@@ -77,6 +98,8 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
     (2, 2)
     """
 
+    _contrastive_state: ContrastiveState | None = None
+
     def __init__(
         self,
         n_hidden: int = 4,
@@ -88,6 +111,18 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         roles: Mapping[Any, str] | None = None,
         n_starts: int = 6,
         max_iter: int = 1000,
+        trainer: str = "auto",
+        learning_rate: float = 0.01,
+        momentum: float = 0.5,
+        batch_size: int = 100,
+        n_epochs: int = 500,
+        n_steps: int = 1,
+        persistent: bool = True,
+        optimiser: str = "sgd",
+        centred: bool = False,
+        warm_start: bool = False,
+        early_stopping: int | None = None,
+        verbose: bool = False,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -99,10 +134,22 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         self.roles = roles
         self.n_starts = n_starts
         self.max_iter = max_iter
+        self.trainer = trainer
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.n_steps = n_steps
+        self.persistent = persistent
+        self.optimiser = optimiser
+        self.centred = centred
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> SurvivalHarmonium:
+    def fit(self, X: Any, y: Any, *, validation: tuple[Any, Any] | None = None) -> SurvivalHarmonium:
         """Fit to covariates and endpoints.
 
         Parameters
@@ -111,6 +158,8 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
             Covariates; gaps are fine.
         y : DataFrame or structured array
             What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time) for one endpoint.
+        validation : tuple (X, y), optional
+            Its mean conditional log-likelihood and each endpoint's concordance go into ``history_``.
 
         Returns
         -------
@@ -118,35 +167,120 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         """
         conditional = self._check_settings()
         known = parse_endpoints(y)
+        start: Parameters | None = getattr(self, "parameters_", None) if self.warm_start else None
+        if start is None:
+            self._learn_encoding(X, known)
+        recorded, entry = self._training_cells(X, known)
+        rng = np.random.default_rng(self.random_state)
+        exact = self._trains_exactly()
+        with progress(self.verbose, None if exact else self.n_epochs) as listener:
+            validate = None if validation is None else self._validation(*validation)
+            history = History(listener, validate, self.early_stopping)
+            if exact:
+                self._fit_exactly(recorded, entry, conditional, rng, history, start)
+            else:
+                clamped = conditioned_cells(recorded, entry) if conditional == 1.0 else None
+                self.parameters_ = self._contrastive_trainer().fit(recorded, clamped, self.n_hidden, rng, history, start)
+                self.l2_, self.n_evaluations_ = self._contrastive_trainer().l2, 0
+        self.history_ = history.to_frame()
+        self.n_rows_ = recorded.n_rows
+        self._contrastive_state = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> SurvivalHarmonium:
+        """One pass of the contrastive trainer over some rows; the first call decides on roles, scales and levels."""
+        conditional = self._check_settings()
+        known = parse_endpoints(y)
+        rng = np.random.default_rng(self.random_state)
+        if not hasattr(self, "encoding_"):
+            self._learn_encoding(X, known)
+        recorded, entry = self._training_cells(X, known)
+        trainer = self._contrastive_trainer()
+        if self._contrastive_state is None:
+            self._contrastive_state = trainer.start(recorded, self.n_hidden, rng, getattr(self, "parameters_", None))
+            self._contrastive_rng = rng
+        clamped = conditioned_cells(recorded, entry) if conditional == 1.0 else None
+        state = self._contrastive_state
+        trainer.partial_fit(state, recorded, clamped, self._contrastive_rng)
+        self.parameters_ = state.parameters
+        self.l2_, self.n_evaluations_, self.history_ = trainer.l2, 0, History().to_frame()
+        self.n_rows_ = getattr(self, "n_rows_", 0) + recorded.n_rows
+        return self
+
+    def _learn_encoding(self, X: Any, known: Endpoints) -> None:
         self.encoding_ = Encoding.fit(X, known, self.roles, self.time_scale, self.horizon)
+        self.endpoint_names_ = known.names
+        self.event_times_ = {name: np.unique(known.lower[known.event[:, e], e]) for e, name in enumerate(known.names)}
+        self.n_features_in_ = len(self.encoding_.columns)
+        names = [column.name for column in self.encoding_.columns]
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        if all(isinstance(name, str) for name in names) and hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _training_cells(self, X: Any, known: Endpoints) -> tuple[Cells, Array]:
         covariates = self.encoding_.covariates(X)
         if len(covariates) != len(known.lower):
             raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
-        cells = self.encoding_.cells(covariates, *self.encoding_.times(ties_as_intervals(known)))
+        if known.names != self.endpoint_names_:
+            raise ValueError(f"y must have the endpoints {self.endpoint_names_}; found {known.names}")
+        return self.encoding_.cells(covariates, *self.encoding_.times(ties_as_intervals(known))), self.encoding_.entry(known)
+
+    def _trains_exactly(self) -> bool:
+        if self.trainer == "exact" and self.n_hidden > EXACT_LIMIT:
+            raise ValueError(
+                f'the exact trainer takes at most {EXACT_LIMIT} hidden units; found {self.n_hidden}. Use trainer="contrastive"'
+            )
+        return self.trainer == "exact" or (self.trainer == "auto" and self.n_hidden <= EXACT_LIMIT)
+
+    def _fit_exactly(
+        self, recorded: Cells, entry: Array, conditional: float, rng: np.random.Generator, history: History, start: Parameters | None
+    ) -> None:
         trainer = ExactTrainer(
             precision=None if self.l2 == "auto" else float(self.l2),
             n_starts=self.n_starts,
             max_iterations=self.max_iter,
             n_threads=self.n_jobs,
         )
-        history = History()
-        terms = objective_terms(cells, self.encoding_.entry(known), conditional)
-        fit = trainer.fit(terms, self.n_hidden, conditional, np.random.default_rng(self.random_state), history)
-        self.parameters_ = fit.parameters
-        self.l2_ = fit.precision
-        self.n_evaluations_ = fit.n_evaluations
-        self.history_ = history.to_frame()
-        self.endpoint_names_ = known.names
-        self.event_times_ = {name: np.unique(known.lower[known.event[:, e], e]) for e, name in enumerate(known.names)}
-        self.n_features_in_ = len(self.encoding_.columns)
-        return self
+        terms = objective_terms(recorded, entry, conditional)
+        fit = trainer.fit(terms, self.n_hidden, conditional, rng, history, None if start is None else start.natural())
+        self.parameters_, self.l2_, self.n_evaluations_ = fit.parameters, fit.precision, fit.n_evaluations
+
+    def _contrastive_trainer(self) -> ContrastiveTrainer:
+        return ContrastiveTrainer(
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+            batch_size=self.batch_size,
+            n_epochs=self.n_epochs,
+            n_steps=self.n_steps,
+            persistent=self.persistent,
+            l2=_CONTRASTIVE_L2 if self.l2 == "auto" else float(self.l2),
+            optimiser=self.optimiser,
+            centred=self.centred,
+        )
+
+    def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
+        candidate = clone(self)
+        for name in ("encoding_", "endpoint_names_", "event_times_"):
+            setattr(candidate, name, getattr(self, name))
+
+        def metrics(parameters: Parameters) -> dict[str, float]:
+            candidate.parameters_ = parameters
+            concordance = candidate._concordance(y, lambda name: candidate.predict(X, name))
+            by_name = {f"concordance {name}": c for name, c in zip(self.endpoint_names_, concordance, strict=True)}
+            return {"validation": float(candidate.log_likelihood(X, y).mean()), **by_name}
+
+        return metrics
 
     def _check_settings(self) -> float:
         """Refuse settings that make no sense; return the objective's weight."""
-        if not (isinstance(self.n_hidden, (int, np.integer)) and 0 <= self.n_hidden <= EXACT_LIMIT):
-            raise ValueError(f"n_hidden must be a whole number from 0 to {EXACT_LIMIT}; found {self.n_hidden!r}")
+        if not (isinstance(self.n_hidden, (int, np.integer)) and self.n_hidden >= 0):
+            raise ValueError(f"n_hidden must be a whole number that is not negative; found {self.n_hidden!r}")
         if self.l2 != "auto" and not (isinstance(self.l2, (int, float)) and self.l2 >= 0.0):
             raise ValueError(f'l2 must be "auto" or a number that is not negative; found {self.l2!r}')
+        for name, allowed in (("trainer", ("auto", "exact", "contrastive")), ("optimiser", ("sgd", "adam"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; found {getattr(self, name)!r}")
         weight = {"conditional": 1.0, "joint": 0.0}.get(self.objective, self.objective)  # type: ignore[arg-type]
         if not (isinstance(weight, (int, float)) and 0.0 <= weight <= 1.0):
             raise ValueError(f'objective must be "conditional", "joint" or a weight between 0 and 1; found {self.objective!r}')
@@ -174,9 +308,12 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         positions = self.encoding_.scales[column].to_unit(times)
         n_covariates = len(self.encoding_.modelled)
         array = survival(self.parameters_, self._cells(X), n_covariates + column, positions, self.n_jobs)
-        if return_array:
-            return array
-        return np.array([StepFunction(times, row, domain=(0.0, None)) for row in array], dtype=object)
+        return array if return_array else self.as_step_functions(times, array)
+
+    @staticmethod
+    def as_step_functions(times: Any, survival: Array) -> Any:
+        """Curves (rows, times) as scikit-survival's step functions."""
+        return np.array([StepFunction(times, row, domain=(0.0, None)) for row in survival], dtype=object)
 
     def predict(self, X: Any, endpoint: str | None = None) -> Array:
         """Risk: higher means sooner. Minus the mean event time on the time scale."""
@@ -186,13 +323,20 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any) -> float:
         """Harrell's concordance index, averaged over endpoints."""
         check_is_fitted(self, "parameters_")
+        return self.mean_concordance(y, lambda name: self.predict(X, name))
+
+    def mean_concordance(self, y: Any, risk: Callable[[str], Array]) -> float:
+        """Mean over endpoints of the concordance between what is recorded and the risk of an endpoint."""
+        return float(np.mean(self._concordance(y, risk)))
+
+    def _concordance(self, y: Any, risk: Callable[[str], Array]) -> list[float]:
+        """Of each endpoint; rows whose event time is known only to an interval do not count."""
         known = self._endpoints(y)
-        scores = []
+        out = []
         for e, name in enumerate(known.names):
             usable = known.event[:, e] | np.isinf(known.upper[:, e])
-            risk = self.predict(X, name)[usable]
-            scores.append(concordance_index_censored(known.event[usable, e], known.lower[usable, e], risk)[0])
-        return float(np.mean(scores))
+            out.append(float(concordance_index_censored(known.event[usable, e], known.lower[usable, e], risk(name)[usable])[0]))
+        return out
 
     def log_likelihood(self, X: Any, y: Any, kind: str = "conditional") -> Array:
         """Ln p of every row, in the user's unit of time.
@@ -220,6 +364,31 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         masses = (log_mass(self.parameters_, table, self.n_jobs) for table in (cells, given))
         return next(masses) - next(masses) + slopes
 
+    @property
+    def paper_parameters_(self) -> dict[str, Array]:
+        """The paper's W_A, a_A (Bernoulli), W_B, V, a_B, c (times), W_C, a_C, sigma (Gaussian) and b; categories excepted."""
+        check_is_fitted(self, "parameters_")
+        letters = {"bernoulli": "A", "truncated_gamma": "B", "gaussian": "C"}
+        out: dict[str, Array] = {"b": self.parameters_.hidden_bias}
+        for block, own in zip(self.encoding_.layout.blocks, self.parameters_.blocks, strict=True):
+            letter = letters.get(block.unit.name)
+            if letter is not None:
+                out.update({f"{name}_{letter}" if name in ("W", "a") else name: array for name, array in own.items()})
+        return out
+
+    def save(self, path: Any) -> None:
+        """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it."""
+        check_is_fitted(self, "parameters_")
+        save_model(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
     # --- tables ---
 
     def _endpoint(self, name: str | None) -> int:
@@ -241,3 +410,34 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         covariates = self.encoding_.covariates(X)
         nothing = np.broadcast_to(np.nan, (len(covariates), len(self.endpoint_names_)))
         return self.encoding_.cells(covariates, nothing, nothing)
+
+
+def load(path: Any) -> SurvivalHarmonium:
+    """Read a model from a file that :meth:`SurvivalHarmonium.save` wrote. Executes no code.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    SurvivalHarmonium
+
+    Raises
+    ------
+    harmonium.storage.ModelFileError
+        If the file is damaged, foreign, or written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, harmonium as hm
+    >>> X, y = hm.datasets.make_three_way(100, random_state=0)
+    >>> model = hm.SurvivalHarmonium(n_hidden=1, n_starts=1, max_iter=5, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.harmonium"
+    ...     model.save(path)
+    ...     again = hm.load(path)
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    return load_model(path, SurvivalHarmonium)

@@ -63,7 +63,8 @@ def three_way_log_density(colour: str, t1: tuple[Array, Array], t2: tuple[Array,
 
 def _log_density(lower: Array, upper: Array, shape: float, rate: float) -> Array:
     lower, upper = np.broadcast_arrays(np.asarray(lower, float), np.minimum(upper, 1.0))
-    out = (shape - 1.0) * np.log(lower) - rate * lower
-    interval = lower < upper
-    out[interval] = interval_mass(shape, rate, lower[interval], upper[interval])[0]
+    point = lower == upper
+    out = np.empty(lower.shape)
+    out[point] = (shape - 1.0) * np.log(lower[point]) - rate * lower[point]
+    out[~point] = interval_mass(shape, rate, lower[~point], upper[~point])[0]
     return out - interval_mass(shape, rate, 0.0, 1.0)[0]

@@ -22,7 +22,7 @@ from harmonium.streams import open_uniform, spawn
 from harmonium.units.contract import Array
 from harmonium.units.registry import draw, write_statistics
 
-__all__ = ["Chains"]
+__all__ = ["Chains", "fill_statistics", "sweep_chains"]
 
 _CHAINS_PER_TASK = 64
 
@@ -39,9 +39,9 @@ def _add_fields(code: int, x: float, first: int, last: int, coupling: Array, sta
 
 
 @compiled()
-def _draw_hidden(fields: Array, hidden: NDArray[np.bool_], stream: NDArray[np.uint64]) -> None:
+def _draw_hidden(fields: Array, hidden: Array, stream: NDArray[np.uint64]) -> None:
     for j in range(fields.size):
-        hidden[j] = open_uniform(stream) * (1.0 + exp(fields[j])) < 1.0
+        hidden[j] = 1.0 if open_uniform(stream) * (1.0 + exp(fields[j])) < 1.0 else 0.0
 
 
 @compiled(sums=True)
@@ -53,7 +53,7 @@ def _draw_value(
     last: int,
     bias: Array,
     coupling: Array,
-    hidden: NDArray[np.bool_],
+    hidden: Array,
     natural: Array,
     stream: NDArray[np.uint64],
 ) -> float:
@@ -61,14 +61,13 @@ def _draw_value(
     for d in range(first, last):
         total = bias[d]
         for j in range(hidden.size):
-            if hidden[j]:
-                total += coupling[d, j]
+            total += coupling[d, j] * hidden[j]
         natural[d] = total
     return draw(code, natural[first:last], lower, upper, stream)
 
 
 @compiled(sums=True)
-def _sweep(
+def sweep_chains(
     chains: slice,
     rows: NDArray[np.int64],
     lower: Array,
@@ -85,7 +84,7 @@ def _sweep(
 ) -> None:
     """Sweep some chains in place; leaves the fields on the hidden units that the final values imply."""
     n_columns, n_hidden = lower.shape[1], hidden_bias.size
-    hidden = np.empty(n_hidden, np.bool_)
+    hidden = np.empty(n_hidden)
     fixed = np.empty(n_hidden)
     statistics, natural = np.empty(bias.size), np.empty(bias.size)
     unobserved = np.empty(n_columns, np.int64)
@@ -101,12 +100,12 @@ def _sweep(
             else:
                 unobserved[n_unobserved] = c
                 n_unobserved += 1
-        for sweep in range(n_sweeps + 1):
+        for sweep in range(n_sweeps + 1 if n_unobserved else 1):
             field[:] = fixed
             for k in range(n_unobserved):
                 c = unobserved[k]
                 _add_fields(codes[c], values[chain, c], offsets[c], offsets[c + 1], coupling, statistics, field)
-            if sweep == n_sweeps:
+            if sweep == n_sweeps or n_unobserved == 0:
                 break
             _draw_hidden(field, hidden, stream)
             for k in range(n_unobserved):
@@ -133,6 +132,13 @@ def _draw_all(
         for c in range(lower.shape[1]):
             bounds = lower[rows[chain], c], upper[rows[chain], c]
             values[chain, c] = draw(codes[c], bias[offsets[c] : offsets[c + 1]], bounds[0], bounds[1], streams[chain])
+
+
+@compiled()
+def fill_statistics(values: Array, codes: NDArray[np.int64], offsets: NDArray[np.int64], out: Array) -> None:
+    for row in range(values.shape[0]):
+        for c in range(values.shape[1]):
+            write_statistics(codes[c], values[row, c], out[row, offsets[c] : offsets[c + 1]])
 
 
 @dataclass(frozen=True)
@@ -235,7 +241,7 @@ class Chains:
             raise ValueError(f"n_sweeps must be a whole number that is not negative; found {n_sweeps}")
 
         def block(chains: slice) -> None:
-            _sweep(
+            sweep_chains(
                 chains,
                 *self._data(),
                 natural.bias,
@@ -248,6 +254,12 @@ class Chains:
             )
 
         _in_blocks(block, self.rows.size, n_threads)
+
+    def statistics(self) -> Array:
+        """Statistics of every chain's current values, (chains, statistics)."""
+        out = np.empty((self.values.shape[0], self.layout.n_statistics))
+        fill_statistics(self.values, self.layout.codes, self.layout.offsets, out)
+        return out
 
     def expected_hidden(self) -> Array:
         """p(h = 1 | values) of every chain, after a sweep."""

@@ -22,7 +22,7 @@ from harmonium.units.registry import unit_code
 
 __all__ = ["Encoding"]
 
-_SMALLEST = 1e-9  # positions on the time scale are kept this far from 0 and, if censored, from 1
+_SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and events this far from 0
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,20 @@ class Encoding:
     ) -> Encoding:
         """Infer everything from a training table."""
         frame = to_pandas(X)
+        if not len(frame):
+            raise ValueError("the table has no rows")
         roles = dict(roles or {})
         columns_of(frame, list(roles))
         columns = tuple(infer_column(frame[name], roles.get(name)) for name in frame.columns)
-        ignored = [column.name for column in columns if column.role == "ignored" and column.name not in roles]
+        ignored = [column.name for column in columns if column.role == "ignored" and roles.get(column.name) != "ignored"]
         if ignored:
             names = ", ".join(map(repr, ignored))
             warnings.warn(f"columns without information take no part in the model: {names}", UserWarning, stacklevel=3)
-        horizons = horizon if isinstance(horizon, Mapping) else dict.fromkeys(y.names, horizon)
-        scales = tuple(fit_time_scale(time_scale, y.lower[:, e], y.upper[:, e], horizons.get(name)) for e, name in enumerate(y.names))
+        horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(y.names, horizon)
+        unknown = [name for name in horizons if name not in y.names]
+        if unknown:
+            raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, y.names))}")
+        scales = tuple(_fit_scale(name, time_scale, y.lower[:, e], y.upper[:, e], horizons.get(name)) for e, name in enumerate(y.names))
         first = tuple(_first_recording(y.lower[:, e], y.upper[:, e]) for e in range(len(y.names)))
         return cls(columns, y.names, scales, first)
 
@@ -78,27 +83,22 @@ class Encoding:
     def times(self, y: Endpoints) -> tuple[Array, Array]:
         """Bounds of all endpoints on their scales, NaN where nothing is known.
 
-        An event at time 0 has happened before the first positive recording in training; a time censored beyond the horizon is
-        event-free almost until there.
+        An event at time 0 has happened before the first positive recording in training. Beyond the horizon a censored time is
+        event-free almost until there, and an event takes place there.
         """
         lower, upper = np.empty_like(y.lower), np.empty_like(y.upper)
         for e, scale in enumerate(self.scales):
-            position = scale.to_unit(y.lower[:, e])
-            finite = np.isfinite(y.upper[:, e])
-            end = np.where(finite, scale.to_unit(np.where(finite, y.upper[:, e], 0.0)), 1.0)
-            event = y.event[:, e]
-            lower[:, e] = np.where(event, np.clip(position, _SMALLEST, 1.0), np.minimum(position, 1.0 - _SMALLEST))
-            upper[:, e] = np.where(event, lower[:, e], np.maximum(end, lower[:, e] + _SMALLEST))
-            at_zero = event & (y.lower[:, e] == 0.0)
-            lower[at_zero, e], upper[at_zero, e] = 0.0, scale.to_unit(np.array(self.first_recordings[e]))
+            event, at_zero = y.event[:, e], y.upper[:, e] == 0.0
+            start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, self.first_recordings[e], y.upper[:, e]))
+            lower[:, e] = np.where(event & ~at_zero, np.maximum(start, _SMALLEST), _inside(start))
+            upper[:, e] = np.where(event & ~at_zero, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
         unknown = y.unknown
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper
 
     def entry(self, y: Endpoints) -> Array:
         """Entry times on the endpoints' scales; 0 where there is none."""
-        positions = [scale.to_unit(y.entry[:, e]) for e, scale in enumerate(self.scales)]
-        return np.minimum(np.column_stack(positions), 1.0 - _SMALLEST)
+        return np.column_stack([_inside(scale.to_unit(y.entry[:, e])) for e, scale in enumerate(self.scales)])
 
     def cells(self, covariates: Array, lower: Array, upper: Array) -> Cells:
         """Cells of encoded covariates and endpoints, without copying them."""
@@ -108,13 +108,14 @@ class Encoding:
 
     def decode_covariates(self, values: Array, index: pd.Index | None = None) -> pd.DataFrame:
         """Encoded covariates in the user's columns, ignored ones included."""
-        by_name = {column.name: column.decode(values[:, i]) for i, column in enumerate(self.modelled)}
+        place = {column.name: i for i, column in enumerate(self.modelled)}
+        constant, missing = np.zeros(len(values)), np.full(len(values), np.nan)
         out = {}
         for column in self.columns:
             if column.role == "ignored":
-                out[column.name] = pd.Series([column.levels[0] if column.levels else None] * len(values))
+                out[column.name] = column.decode(constant if column.levels else missing)
             else:
-                out[column.name] = by_name[column.name]
+                out[column.name] = column.decode(values[:, place[column.name]])
         frame = pd.DataFrame(out)
         if index is not None:
             frame.index = index
@@ -138,6 +139,18 @@ class Encoding:
             tuple(TimeScale.from_dict(scale) for scale in stored["scales"]),
             tuple(stored["first_recordings"]),
         )
+
+
+def _inside(position: Array) -> Array:
+    """Positions before which there is no event: at 0, or not too close to 0 or 1."""
+    return np.where(position < _SMALLEST, 0.0, np.minimum(position, 1.0 - _SMALLEST))
+
+
+def _fit_scale(endpoint: str, time_scale: str, lower: Array, upper: Array, horizon: float | None) -> TimeScale:
+    try:
+        return fit_time_scale(time_scale, lower, upper, horizon)
+    except ValueError as error:
+        raise ValueError(f"endpoint {endpoint!r}: {error}") from None
 
 
 def _first_recording(lower: Array, upper: Array) -> float:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.table.frames import columns_of, to_pandas
+from harmonium.table.frames import as_typed, columns_of, numbers_of, to_pandas
 from harmonium.units.arguments import first_offender
 from harmonium.units.contract import Array
 
@@ -44,11 +44,12 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
 
         * ``("time_column", "event_column")``;
         * ``{"time": ..., "event": ..., "event_value": "dead", "entry": ...}``: ``event_value`` is what the event column holds if the
-          event was seen, anything else means censored; without it the column must hold 0/1 or booleans;
+          event was seen, any other value means censored; without it the column must hold 0/1 or booleans;
         * ``{"lower": ..., "upper": ..., "entry": ...}``: the event lies between two columns; a missing upper bound means that
           there is none.
 
-        ``entry`` names a column with the time from which the subject was under observation (left truncation).
+        ``entry`` names a column with the time from which the subject was under observation (left truncation); a missing one means
+        from the start.
 
     Returns
     -------
@@ -74,12 +75,16 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
     for name, definition in definitions.items():
         form = _form(name, definition)
         if "time" in form:
-            lower, upper = _from_time_and_event(frame, name, form)
+            lower, upper = _from_time_and_event(frame, form)
         else:
-            lower, upper = _from_bounds(frame, name, form)
+            lower, upper = _from_bounds(frame, form)
         parts[name, "lower"], parts[name, "upper"] = lower, upper
         if "entry" in form:
-            parts[name, "entry"] = np.nan_to_num(_times(frame, form["entry"]))
+            entry = _from_the_start(_times(frame, form["entry"]))
+            _refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
+            if "time" in form:
+                _refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
+            parts[name, "entry"] = entry
     out = pd.DataFrame(parts, index=frame.index)
     parse_endpoints(out)
     return out
@@ -87,7 +92,7 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
 
 def _form(name: str, definition: Any) -> dict[str, Any]:
     """Bring a definition to a mapping of known keys."""
-    if isinstance(definition, tuple) and len(definition) == 2:
+    if isinstance(definition, tuple | list) and len(definition) == 2:
         return {"time": definition[0], "event": definition[1]}
     if isinstance(definition, Mapping):
         keys = set(definition)
@@ -98,62 +103,67 @@ def _form(name: str, definition: Any) -> dict[str, Any]:
 
 
 def _times(frame: pd.DataFrame, column: Hashable) -> Array:
+    """Times that are not negative, NaN where missing."""
     (series,) = columns_of(frame, [column])
-    try:
-        values: Array = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        numbers = pd.to_numeric(series, errors="coerce")
-        row = first_offender((numbers.isna() & series.notna()).to_numpy())
-        found = series.iloc[row[0]] if row else series.iloc[0]
-        raise ValueError(f"column {column!r} must hold times; found {found!r} in row {row[0] if row else 0}") from None
-    row = first_offender(values < 0.0)
+    if pd.api.types.is_bool_dtype(series.dtype):
+        raise ValueError(f"column {column!r} must hold times; found booleans. The time comes first, then the event")
+    times = numbers_of(series, "times")
+    _refuse_row(times < 0.0, times, column, "must not hold negative times")
+    return times
+
+
+def _refuse_row(wrong: Any, times: Array, column: Hashable, rule: str) -> None:
+    row = first_offender(wrong)
     if row:
-        raise ValueError(f"column {column!r} must not hold negative times; found {values[row]:g} in row {row[0]}")
-    return values
+        raise ValueError(f"column {column!r} {rule}; found {times[row]:g} in row {row[0]}")
 
 
-def _from_time_and_event(frame: pd.DataFrame, name: str, form: Mapping[str, Any]) -> tuple[Array, Array]:
+def _from_the_start(times: Array) -> Array:
+    return np.where(np.isnan(times), 0.0, times)
+
+
+def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
     time = _times(frame, form["time"])
-    row = first_offender(np.isinf(time))
-    if row:
-        raise ValueError(f"column {form['time']!r} must hold finite times; found {time[row]:g} in row {row[0]}")
+    _refuse_row(np.isinf(time), time, form["time"], "must hold finite times")
     (recorded,) = columns_of(frame, [form["event"]])
     event = _events(recorded, form.get("event_value"), known=~np.isnan(time))
-    lower = np.where(np.isnan(time), 0.0, time)
+    lower = _from_the_start(time)
     return lower, np.where(event & ~np.isnan(time), lower, np.inf)
 
 
 def _events(series: pd.Series, event_value: Any, known: Any) -> Any:
-    """Which rows saw the event."""
-    missing = series.isna().to_numpy()
-    row = first_offender(missing & known)
+    """Which rows saw the event; ``known`` tells which have a time."""
+    places, distinct = pd.factorize(series)
+    shown = ", ".join(map(as_typed, distinct[:5]))
+    row = first_offender((places < 0) & known)
     if row:
         raise ValueError(f"column {series.name!r} must tell for every time whether the event was seen; row {row[0]} is missing")
-    values = series.to_numpy(dtype=object)
-    if event_value is not None:
-        chosen = np.array([value == event_value for value in values], dtype=bool)
-        if known.any() and not chosen[known].any() and len(set(values[known])) > 1:
-            found = sorted(map(str, set(values)))[:5]
-            raise ValueError(f"column {series.name!r} never holds the event value {event_value!r}; found {found}")
-        return chosen
-    zero_or_one = np.array([value in (0, 1) for value in values], dtype=bool)
-    row = first_offender(~zero_or_one & ~missing)
-    if row:
-        raise ValueError(
-            f"column {series.name!r} must hold 0/1 or booleans; found {values[row]!r} in row {row[0]}. "
-            f'State what means an event: {{"time": ..., "event": {series.name!r}, "event_value": {values[row]!r}}}'
-        )
-    return np.array([bool(value) and not gap for value, gap in zip(values, missing, strict=True)], dtype=bool)
+    if event_value is None:
+        strange = np.array([*(value not in (0, 1) for value in distinct), False], dtype=bool)
+        row = first_offender(strange[places])
+        if row:
+            raise ValueError(
+                f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row[0]}. "
+                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}'
+            )
+        return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
+    is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
+    if not is_event.any() and len(set(places[known])) > 1:
+        raise ValueError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}")
+    return is_event[places]
 
 
-def _from_bounds(frame: pd.DataFrame, name: str, form: Mapping[str, Any]) -> tuple[Array, Array]:
-    lower, upper = np.nan_to_num(_times(frame, form["lower"])), _times(frame, form["upper"])
+def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
+    lower, upper = _from_the_start(_times(frame, form["lower"])), _times(frame, form["upper"])
     return lower, np.where(np.isnan(upper), np.inf, upper)
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Bounds of every endpoint as arrays of shape (n_rows, n_endpoints); ``entry`` is zero where there is none."""
+    """Bounds of every endpoint as arrays of shape (n_rows, n_endpoints).
+
+    ``entry`` is zero where there is none, and never beyond ``lower``: who came under observation had had no event until then.
+    """
 
     names: tuple[str, ...]
     lower: Array
@@ -186,7 +196,7 @@ def parse_endpoints(y: Any) -> Endpoints:
         if not {"lower", "upper"} <= set(kinds) <= {"lower", "upper", "entry"} or len(set(kinds)) != len(kinds):
             raise ValueError(f"endpoint {name!r} must have the columns lower, upper and possibly entry; found {kinds}")
     nothing = np.zeros(len(y))
-    column = {key: y[key].to_numpy(dtype=np.float64) for key in y.columns}
+    column = {key: numbers_of(y[key], "times") for key in y.columns}
 
     def stack(kind: str) -> Array:
         return np.column_stack([column.get((name, kind), nothing) for name in names])
@@ -196,7 +206,7 @@ def parse_endpoints(y: Any) -> Endpoints:
 
 def _from_structured(y: Any) -> Endpoints:
     names = y.dtype.names
-    if len(names) != 2 or y.dtype[0] != np.bool_:
+    if len(names) != 2 or y.dtype[0] != np.bool_ or y.ndim != 1:
         raise ValueError(f"a structured array must have two fields, event (boolean) and time; found {y.dtype}")
     time = np.asarray(y[names[1]], dtype=np.float64)
     upper = np.where(y[names[0]], time, np.inf)
@@ -219,4 +229,4 @@ def _check(parsed: Endpoints) -> Endpoints:
     refuse(lower > upper, "the lower bound must not exceed the upper one")
     refuse(entry < 0.0, "entry must not be negative")
     refuse((entry > 0.0) & (upper <= entry), "the event must lie beyond the entry time")
-    return parsed
+    return Endpoints(parsed.names, np.maximum(lower, entry), upper, entry)

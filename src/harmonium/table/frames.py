@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
+from pandas.api import types
 
-__all__ = ["columns_of", "to_pandas"]
+from harmonium.units.arguments import first_offender
+from harmonium.units.contract import Array
+
+__all__ = ["as_typed", "columns_of", "numbers_of", "to_pandas"]
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
@@ -29,9 +34,10 @@ def to_pandas(table: Any) -> pd.DataFrame:
         native = nw.from_native(table, eager_only=True)
         frame = pd.DataFrame({name: _as_array(native[name]) for name in native.columns})
     else:
-        array = np.asarray(table)
+        array = np.asarray(table, dtype=object if isinstance(table, list | tuple) else None)  # a list may mix numbers and text
         if array.ndim != 2:
-            raise ValueError(f"a table must have two dimensions, rows and columns; found an array of shape {array.shape}")
+            found = f"{type(table).__name__} of shape {array.shape}"
+            raise ValueError(f"a table must be a DataFrame or have two dimensions, rows and columns; found {found}")
         frame = pd.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
     names = pd.Index(frame.columns)
     if names.has_duplicates:
@@ -46,11 +52,39 @@ def _as_array(series: nw.Series[Any]) -> Any:
 
 def columns_of(frame: pd.DataFrame, names: Sequence[Any]) -> list[pd.Series]:
     """Columns by name; a missing one is named, with the nearest name there is."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for the message
-
     for name in names:
         if name not in frame.columns:
             near = get_close_matches(str(name), [str(column) for column in frame.columns], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, frame.columns[:8]))}"
-            raise ValueError(f"column {name!r} is missing{hint}")
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, frame.columns[:8])) or 'no columns'}"
+            raise ValueError(f"column {name!r} is missing; {hint}")
     return [frame[name] for name in names]
+
+
+def numbers_of(series: pd.Series, what: str = "numbers") -> Array:
+    """Numbers, with NaN for gaps. Text that reads as a number is one; other text, and dates, are refused with their row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numbers_of(pd.Series(["1.5", None, "2"]))
+    array([1.5, nan, 2. ])
+    """
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        series = series.astype(object)
+    elif types.is_complex_dtype(dtype) or not any(holds(dtype) for holds in _MAY_HOLD_NUMBERS):
+        raise ValueError(f"column {series.name!r} must hold {what}; found the type {dtype}")  # dates would turn into nanoseconds
+    try:
+        numbers: Array = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        row = first_offender((pd.to_numeric(series, errors="coerce").isna() & series.notna()).to_numpy()) or (0,)
+        raise ValueError(f"column {series.name!r} must hold {what}; found {series.iloc[row[0]]!r} in row {row[0]}") from None
+    return numbers
+
+
+_MAY_HOLD_NUMBERS = (types.is_numeric_dtype, types.is_object_dtype, types.is_string_dtype)
+
+
+def as_typed(value: Any) -> str:
+    """A value as a user would type it: 1 rather than np.int64(1)."""
+    return repr(value.item() if isinstance(value, np.generic) else value)

@@ -3,18 +3,22 @@ r"""Time scales: smooth increasing maps of time to the unit interval, on which t
 * ``linear``: t / horizon, the paper's;
 * ``log``: logarithmic in t, with the median recording as its unit;
 * ``kaplan-meier``: a smooth version of the share of subjects that have had the event, :math:`1 - S_{KM}(t)`, exponential beyond the
-  last event. The marginal distribution is then nearly uniform, and there is no horizon to choose.
+  last event. The marginal distribution is then nearly uniform, and there is no horizon to choose. Without any event it is linear.
+
+A time beyond the horizon is at position 1, and has no density.
 
 Densities in the user's unit need the logarithm of the slope, :meth:`TimeScale.log_slope`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from harmonium.units.contract import Array
 
@@ -28,9 +32,10 @@ _MOST_KNOTS = 12  # of the Kaplan-Meier scale: enough for its shape, too few for
 
 @dataclass(frozen=True)
 class TimeScale:
-    """An increasing map of time to (0, 1].
+    """An increasing map of time to (0, 1], with a continuous slope that is positive up to the horizon.
 
-    Piecewise cubic through knots, in time or in its logarithm, and exponential beyond the last knot if ``rate`` is positive.
+    Piecewise cubic through knots, in time or in its logarithm, then exponential towards 1 with the slope of the last knot; divided by
+    what is reached at the horizon.
 
     Attributes
     ----------
@@ -39,70 +44,103 @@ class TimeScale:
         With a positive unit the knots are in ln(1 + t / unit) rather than in t.
     knots, values : tuple of float
         Ascending; the first pair is (0, 0).
-    rate : float
-        Of the exponential that approaches 1 beyond the last knot.
+    horizon : float
+        The time at which 1 is reached; may be infinite if the last value is below 1.
     """
 
     name: str
     unit: float
     knots: tuple[float, ...]
     values: tuple[float, ...]
-    rate: float
-
-    @property
-    def horizon(self) -> float:
-        """The time at which 1 is reached."""
-        return np.inf if self.rate > 0.0 else float(self._time(np.array(self.knots[-1])))
+    horizon: float
 
     def to_unit(self, time: Array) -> Array:
         """Position on (0, 1]; times beyond the horizon are at 1."""
-        time = np.asarray(time, dtype=np.float64)
-        z = np.log1p(time / self.unit) if self.unit > 0.0 else time
-        inside = self._spline(np.clip(z, 0.0, self.knots[-1]))
-        with np.errstate(over="ignore", invalid="ignore"):
-            tail = 1.0 - (1.0 - self.values[-1]) * np.exp(-self.rate * (z - self.knots[-1]))
-        return np.where(z <= self.knots[-1], inside, tail if self.rate > 0.0 else 1.0)
+        return self._share(np.minimum(self._abscissa(time), self._end)) / self._top
 
     def from_unit(self, position: Array) -> Array:
         """The time at a position; the inverse of :meth:`to_unit`."""
-        position = np.asarray(position, dtype=np.float64)
-        low, high = np.zeros(position.shape), np.full(position.shape, self.knots[-1])
+        share = np.asarray(position, dtype=np.float64) * self._top
+        low, high = np.zeros(share.shape), np.full(share.shape, self.knots[-1])
         for _ in range(60):  # bisection: the spline is monotone, and this cannot fail
             middle = 0.5 * (low + high)
-            below = self._spline(middle) < position
+            below = self._spline(middle) < share
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         z = 0.5 * (low + high)
+        z = np.maximum(z - (self._spline(z) - share) / self._slope(z), 0.0)  # for full precision near 0
         if self.rate > 0.0:
-            with np.errstate(divide="ignore"):
-                tail = self.knots[-1] - np.log((1.0 - position) / (1.0 - self.values[-1])) / self.rate
-            z = np.where(position > self.values[-1], tail, z)
-        return self._time(z)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                tail = self.knots[-1] - np.log((1.0 - share) / (1.0 - self.values[-1])) / self.rate
+            z = np.where(share > self.values[-1], tail, z)
+        return self._time(np.minimum(z, self._end))
 
     def log_slope(self, time: Array) -> Array:
-        """Ln of the derivative of the position by time."""
+        """Ln of the derivative of the position by time; -inf beyond the horizon."""
         time = np.asarray(time, dtype=np.float64)
-        z = np.log1p(time / self.unit) if self.unit > 0.0 else time
-        inside = self._spline.derivative()(np.clip(z, 0.0, self.knots[-1]))
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            tail = self.rate * (1.0 - self.values[-1]) * np.exp(-self.rate * (z - self.knots[-1]))
-            slope = np.log(np.where(z <= self.knots[-1], inside, tail))
-            return slope - np.log(self.unit + time) if self.unit > 0.0 else slope
+        z = self._abscissa(time)
+        last = self.knots[-1]
+        inside = np.log(self._slope(np.clip(z, 0.0, last)))
+        log_slope = np.where(z <= last, inside, np.log(self._slope(last)) - self.rate * (np.clip(z, last, self._end) - last))
+        if self.unit > 0.0:
+            log_slope = log_slope - np.log(self.unit + time)
+        return np.where(time <= self.horizon, log_slope - np.log(self._top), -np.inf)
+
+    @cached_property
+    def rate(self) -> float:
+        """Of the exponential beyond the last knot; 0 if 1 is reached there."""
+        rest = 1.0 - self.values[-1]
+        return float(self._slope(self.knots[-1])) / rest if rest > 0.0 else 0.0
+
+    def _share(self, z: Array) -> Array:
+        """The map before its division by what is reached at the horizon."""
+        last = self.knots[-1]
+        tail = 1.0 - (1.0 - self.values[-1]) * np.exp(-self.rate * (np.maximum(z, last) - last))
+        return np.where(z <= last, self._spline(np.clip(z, 0.0, last)), tail)
+
+    def _abscissa(self, time: Any) -> Array:
+        time = np.asarray(time, dtype=np.float64)
+        return np.asarray(np.log1p(time / self.unit)) if self.unit > 0.0 else time
 
     def _time(self, z: Array) -> Array:
-        return self.unit * np.expm1(z) if self.unit > 0.0 else z
+        return np.asarray(self.unit * np.expm1(z)) if self.unit > 0.0 else z
 
-    @property
+    @cached_property
+    def _end(self) -> float:
+        return float(self._abscissa(self.horizon))
+
+    @cached_property
+    def _top(self) -> float:
+        return float(self._share(np.array(self._end)))
+
+    @cached_property
     def _spline(self) -> Any:
-        return PchipInterpolator(self.knots, self.values)
+        return CubicHermiteSpline(self.knots, self.values, _slopes(np.array(self.knots), np.array(self.values)))
+
+    @cached_property
+    def _slope(self) -> Any:
+        return self._spline.derivative()
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file."""
-        return {"name": self.name, "unit": self.unit, "knots": list(self.knots), "values": list(self.values), "rate": self.rate}
+        return {**asdict(self), "knots": list(self.knots), "values": list(self.values)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TimeScale:
         """From a model file."""
         return cls(**{**stored, "knots": tuple(stored["knots"]), "values": tuple(stored["values"])})
+
+
+def _slopes(knots: Array, values: Array) -> Array:
+    """Slopes of a monotone cubic at its knots, those of PCHIP but positive everywhere.
+
+    PCHIP may be level at its ends, or touch zero inside a piece if a slope is near three times that of the chord.
+    """
+    chord = np.diff(values) / np.diff(knots)
+    gentlest = np.minimum(np.concatenate([chord[:1], chord]), np.concatenate([chord, chord[-1:]]))
+    slopes: Array = PchipInterpolator(knots, values).derivative()(knots)
+    least = 0.1 * values[-1] / knots[-1]
+    slopes[[0, -1]] = np.maximum(slopes[[0, -1]], np.maximum(0.1 * gentlest[[0, -1]], least))
+    return np.asarray(np.minimum(slopes, 2.0 * gentlest))
 
 
 def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None = None) -> TimeScale:
@@ -128,47 +166,40 @@ def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None 
         raise ValueError(f"time_scale must be one of {', '.join(TIME_SCALES)}; found {name!r}")
     known = np.concatenate([lower[lower > 0.0], upper[np.isfinite(upper) & (upper > 0.0)]])
     last = float(known.max()) if known.size else 1.0
-    if horizon is not None and not horizon >= last:
+    if horizon is not None and not (isinstance(horizon, Real) and 0.0 < horizon < np.inf):
+        raise ValueError(f"the horizon must be a positive number; found {horizon!r}")
+    if horizon is not None and horizon < last:
         raise ValueError(f"the horizon must not lie before the last recording, {last:g}; found {horizon:g}")
     end = _BEYOND * last if horizon is None else float(horizon)
-    if name == "linear":
-        return TimeScale(name, 0.0, (0.0, end), (0.0, 1.0), 0.0)
     if name == "log":
         unit = float(np.median(known)) if known.size else 1.0
-        return TimeScale(name, unit, (0.0, float(np.log1p(end / unit))), (0.0, 1.0), 0.0)
-    return _fit_kaplan_meier(lower, upper, None if horizon is None else end)
+        return TimeScale(name, unit, (0.0, float(np.log1p(end / unit))), (0.0, 1.0), end)
+    knots = _kaplan_meier_knots(lower, upper, last) if name == "kaplan-meier" else None
+    if knots is None:
+        return TimeScale(name, 0.0, (0.0, end), (0.0, 1.0), end)
+    return TimeScale(name, 0.0, *knots, horizon=np.inf if horizon is None else end)
 
 
-def _fit_kaplan_meier(lower: Array, upper: Array, horizon: float | None) -> TimeScale:
-    """Knots at quantiles of the event distribution; intervals count as events at their middle."""
-    with np.errstate(invalid="ignore"):
-        middle = np.where(np.isfinite(upper), 0.5 * (lower + upper), lower)
-    event = np.isfinite(upper) & (middle > 0.0)
-    time, share = _event_share(middle, event)
+def _kaplan_meier_knots(lower: Array, upper: Array, last: float) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Knots at quantiles of the event distribution, and their shares; None without events.
+
+    Intervals count as events at their middle. If follow-up goes on so long after the last event that the exponential would be through
+    before the last recording, one more knot there leaves half of those without event for later.
+    """
+    ends = np.isfinite(upper)
+    middle = np.where(ends, 0.5 * (lower + np.where(ends, upper, 0.0)), lower)
+    time, share = _event_share(middle, ends & (middle > 0.0))
     if time.size == 0:
-        last = float(middle.max()) if middle.size and middle.max() > 0.0 else 1.0
-        return TimeScale("linear", 0.0, (0.0, horizon or _BEYOND * last), (0.0, 1.0), 0.0)
+        return None
     n_knots = int(np.clip(np.sqrt(time.size), 2, _MOST_KNOTS))
-    wanted = np.linspace(0.0, share[-1], n_knots + 1)[1:]
-    knots = np.interp(wanted, np.concatenate([[0.0], share]), np.concatenate([[0.0], time]))
+    values = np.linspace(0.0, share[-1], n_knots + 1)
+    knots = np.interp(values, np.concatenate([[0.0], share]), np.concatenate([[0.0], time]))
     keep = np.concatenate([[True], np.diff(knots) > 1e-9 * knots[-1]])
-    knots, values = np.concatenate([[0.0], knots[keep]]), np.concatenate([[0.0], wanted[keep]])
-    if horizon is not None and horizon <= knots[-1]:
-        return TimeScale("kaplan-meier", 0.0, tuple(knots), tuple(values / values[-1]), 0.0)
-    slope = float(PchipInterpolator(knots, values).derivative()(knots[-1]))
-    average = values[-1] / knots[-1]
-    rate = max(slope, 0.1 * average) / (1.0 - values[-1])
-    scale = TimeScale("kaplan-meier", 0.0, tuple(map(float, knots)), tuple(map(float, values)), float(rate))
-    return scale if horizon is None else _ending_at(scale, horizon)
-
-
-def _ending_at(scale: TimeScale, horizon: float) -> TimeScale:
-    """The same shape, reaching 1 at the horizon: the tail becomes one more piece."""
-    tail = np.linspace(scale.knots[-1], horizon, 5)[1:]
-    top = float(scale.to_unit(np.array(horizon)))
-    knots = (*scale.knots, *map(float, tail))
-    values = (*scale.values, *map(float, scale.to_unit(tail)))
-    return TimeScale(scale.name, 0.0, knots, tuple(value / top for value in values), 0.0)
+    knots, values = knots[keep], values[keep]
+    hazard = _slopes(knots, values)[-1] / (1.0 - values[-1])
+    if hazard * (last - knots[-1]) > 1.0:
+        knots, values = np.append(knots, last), np.append(values, 0.5 * (1.0 + values[-1]))
+    return tuple(map(float, knots)), tuple(map(float, values))
 
 
 def _event_share(time: Array, event: Any) -> tuple[Array, Array]:

@@ -60,18 +60,17 @@ class Coordinates:
         """Means and scales from the observed values of a training table; censored times count with their bound."""
         layout = recorded.layout
         mean, scale, fixed = (np.empty(layout.n_statistics) for _ in range(3))
-        for block, lower in zip(layout.blocks, recorded.lower, strict=True):
-            values = np.array(lower)
-            if isinstance(block.unit, TruncatedGamma):
-                values = np.clip(values, 1e-4, 1.0)
-            statistics = block.unit.statistics(np.where(np.isfinite(values), values, np.nan))
-            missing = ~np.isfinite(values)
+        for block, lower, upper in zip(layout.blocks, recorded.lower, recorded.upper, strict=True):
+            is_time = isinstance(block.unit, TruncatedGamma)
+            values = np.clip(lower, 1e-4, 1.0) if is_time else np.where(lower == upper, lower, np.nan)
+            statistics = block.unit.statistics(values)
+            missing = np.isnan(values)
             statistics[missing] = np.nan
             with np.errstate(invalid="ignore"):
                 m, s = _mean_and_scale(statistics.reshape(len(values), -1))
             mean[block.statistics], scale[block.statistics] = m, s
-            start = block.unit.initial_parameters(np.where(missing, np.nan, values), 0, np.random.default_rng(0))
-            if isinstance(block.unit, TruncatedGamma):
+            start = block.unit.initial_parameters(values, 0, np.random.default_rng(0))
+            if is_time:
                 start["c"][...] = 0.0
             fixed[block.statistics] = block.unit.canonical(start).bias.reshape(-1)
         endpoint = np.zeros(layout.n_statistics, dtype=bool)

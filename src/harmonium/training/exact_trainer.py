@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from harmonium.engine.exact import LogMassSum, Term
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.training.coordinates import Coordinates
-from harmonium.training.history import History
+from harmonium.training.history import History, StopTraining
 from harmonium.units.contract import Array
 
 __all__ = ["ExactFit", "ExactTrainer"]
@@ -67,6 +67,11 @@ class _Problem:
     precisions: Array
     n_evaluations: int = 0
     current: Array | None = None
+
+    def parameters(self) -> Parameters:
+        """At the last iterate."""
+        assert self.current is not None
+        return Parameters.from_natural(self.coordinates.layout, self.coordinates.to_natural(self.current))
 
     def loss(self, z: Array) -> tuple[float, Array]:
         self.n_evaluations += 1
@@ -133,12 +138,13 @@ class ExactTrainer:
                     precision = _evidence_precision(problem, z, precision)
                     problem.precisions = _precisions(coordinates, precision)
                 z, converged = self._run(problem, z, self.max_iterations, history, self.tolerance)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StopTraining) as reason:
             if problem.current is None:
                 raise
-            warnings.warn("training was interrupted; the best parameters so far are kept", UserWarning, stacklevel=2)
+            if isinstance(reason, KeyboardInterrupt):
+                warnings.warn("training was interrupted; the best parameters so far are kept", UserWarning, stacklevel=2)
             z = problem.current
-        parameters = Parameters.from_natural(recorded.layout, coordinates.to_natural(z))
+        parameters = history.best or Parameters.from_natural(recorded.layout, coordinates.to_natural(z))
         return ExactFit(parameters, -problem.loss(z)[0], precision, problem.n_evaluations, converged)
 
     def _chooses_precision(self, coordinates: Coordinates, n_rows: int) -> bool:
@@ -158,7 +164,7 @@ class ExactTrainer:
 
         def tell(intermediate_result: OptimizeResult) -> None:
             problem.current = np.array(intermediate_result.x)
-            history.add(iteration=len(history.rows), objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
+            history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
 
         result = minimize(
             problem.loss,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harmonium.compilation import compiled
 from harmonium.streams import open_uniform
-from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 
 __all__ = ["Bernoulli", "draw", "write_statistics"]
 
@@ -45,6 +45,7 @@ class Bernoulli:
     domain: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     n_statistics: ClassVar[int] = 1
     coupled: ClassVar[tuple[bool, ...]] = (True,)
+    natural_terms: ClassVar[tuple[tuple[NaturalTerm, NaturalTerm | None], ...]] = ((NaturalTerm(1.0, "a"), NaturalTerm(1.0, "W")),)
 
     def statistics(self, x: Array) -> Array:
         """X along a new last axis."""

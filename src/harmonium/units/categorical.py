@@ -16,7 +16,7 @@ from scipy.special import logsumexp, softmax
 
 from harmonium.compilation import compiled
 from harmonium.streams import open_uniform
-from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 
 __all__ = ["Categorical", "draw", "write_statistics"]
 
@@ -72,6 +72,11 @@ class Categorical:
     def coupled(self) -> tuple[bool, ...]:
         """Every level."""
         return (True,) * self.n_levels
+
+    @property
+    def natural_terms(self) -> tuple[tuple[NaturalTerm, NaturalTerm | None], ...]:
+        """Each level has its own a and W."""
+        return tuple((NaturalTerm(1.0, "a", level), NaturalTerm(1.0, "W", level)) for level in range(self.n_levels))
 
     @property
     def domain(self) -> tuple[float, float]:

@@ -18,16 +18,28 @@ To add a unit, write one file with a class that satisfies :class:`Unit` and two 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Canonical", "ParameterBlock", "ParameterShapes", "Unit", "broadcast_cells"]
+__all__ = ["Array", "Canonical", "NaturalTerm", "ParameterBlock", "ParameterShapes", "Unit", "broadcast_cells"]
 
 Array = NDArray[np.float64]
 ParameterBlock = dict[str, Array]
 ParameterShapes = dict[str, tuple[int, ...]]
+
+
+class NaturalTerm(NamedTuple):
+    """A natural parameter as coefficient * own parameter * sigma^power; without a name the own parameter is 1.
+
+    ``place`` is the position on the own parameter's axis of levels, if it has one.
+    """
+
+    coefficient: float
+    name: str | None
+    place: int = 0
+    power: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,10 @@ class Unit(Protocol):
 
     def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
         """Translate a gradient by the natural parameters to one by the own parameters."""
+
+    @property
+    def natural_terms(self) -> tuple[tuple[NaturalTerm, NaturalTerm | None], ...]:
+        """How bias and coupling of each statistic follow from the own parameters, for compiled code; None if not coupled."""
 
     def own_parameters(self, natural: Canonical) -> ParameterBlock:
         """The inverse of :meth:`canonical`; the constant is not needed."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from harmonium.compilation import compiled
 from harmonium.streams import normal
-from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, accept, draw_from_hat, make_hat
 
 __all__ = ["Gaussian", "draw", "write_statistics"]
@@ -109,6 +109,10 @@ class Gaussian:
     domain: ClassVar[tuple[float, float]] = (-inf, inf)
     n_statistics: ClassVar[int] = 2
     coupled: ClassVar[tuple[bool, ...]] = (True, False)
+    natural_terms: ClassVar[tuple[tuple[NaturalTerm, NaturalTerm | None], ...]] = (
+        (NaturalTerm(-1.0, "a", power=-2), NaturalTerm(1.0, "W", power=-1)),
+        (NaturalTerm(0.5, None, power=-2), None),
+    )
 
     def statistics(self, x: Array) -> Array:
         """(x, x^2) along a new last axis."""

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from harmonium.compilation import compiled
 from harmonium.streams import spawn
 from harmonium.units.arguments import IntervalArguments
-from harmonium.units.contract import Array, Canonical, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, accept, draw_exponential, draw_from_hat, make_hat
 
 __all__ = ["TruncatedGamma", "draw", "interval_mass", "sample", "write_statistics"]
@@ -291,6 +291,10 @@ class TruncatedGamma:
     domain: ClassVar[tuple[float, float]] = (0.0, 1.0)
     n_statistics: ClassVar[int] = 2
     coupled: ClassVar[tuple[bool, ...]] = (True, True)
+    natural_terms: ClassVar[tuple[tuple[NaturalTerm, NaturalTerm | None], ...]] = (
+        (NaturalTerm(1.0, "a"), NaturalTerm(1.0, "W")),
+        (NaturalTerm(1.0, "c"), NaturalTerm(1.0, "V")),
+    )
 
     def statistics(self, x: Array) -> Array:
         """(x, -ln x) along a new last axis."""

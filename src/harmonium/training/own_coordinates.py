@@ -1,0 +1,112 @@
+"""The paper's parameters as one vector, and the compiled way from there to natural parameters and back.
+
+Contrastive divergence takes thousands of small steps in the paper's own parameters; a step must cost microseconds. Every natural
+parameter is a product coefficient * own * sigma^power (:class:`harmonium.units.contract.NaturalTerm`), so a table of such products
+serves all units.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonium.compilation import compiled
+from harmonium.engine.parameters import Parameters
+from harmonium.units.contract import Array, NaturalTerm
+
+__all__ = ["OwnCoordinates", "own_coordinates", "pull_back_to_own", "to_natural"]
+
+Integers = NDArray[np.int64]
+
+
+class OwnCoordinates(NamedTuple):
+    """For every statistic: coefficient, place in the vector (-1: none), place of its sigma (-1: none) and power.
+
+    Of its bias, and of its coupling to the first hidden unit, the others following.
+    """
+
+    bias_coefficient: Array
+    bias_place: Integers
+    bias_power: Array
+    coupling_coefficient: Array
+    coupling_place: Integers
+    coupling_power: Array
+    sigma_place: Integers
+
+
+def own_coordinates(parameters: Parameters) -> OwnCoordinates:
+    """The table for parameters of given shapes, in the order of :meth:`Parameters.to_vector`."""
+    n = parameters.layout.n_statistics
+    table = OwnCoordinates(np.zeros(n), _nowhere(n), np.zeros(n), np.zeros(n), _nowhere(n), np.zeros(n), _nowhere(n))
+    start, statistic = parameters.n_hidden, 0
+    for block, own in zip(parameters.layout.blocks, parameters.blocks, strict=True):
+        starts = {}
+        for name, array in own.items():
+            starts[name] = start
+            start += array.size
+        for column in range(block.n_columns):
+            for bias, coupling in block.unit.natural_terms:
+                table.bias_coefficient[statistic], table.bias_power[statistic] = bias.coefficient, bias.power
+                table.bias_place[statistic] = _place(bias, starts, own, column)
+                if coupling is not None:
+                    table.coupling_coefficient[statistic], table.coupling_power[statistic] = coupling.coefficient, coupling.power
+                    table.coupling_place[statistic] = _place(coupling, starts, own, column)
+                if "sigma" in starts:
+                    table.sigma_place[statistic] = starts["sigma"] + column
+                statistic += 1
+    return table
+
+
+def _nowhere(n: int) -> Integers:
+    return np.full(n, -1, dtype=np.int64)
+
+
+def _place(term: NaturalTerm, starts: dict[str, int], own: dict[str, Array], column: int) -> int:
+    """Where a term's own parameter is in the vector; of a coupling, that to the first hidden unit."""
+    if term.name is None:
+        return -1
+    array = own[term.name]
+    n_hidden_axes = 1 if term.name in ("W", "V") else 0
+    has_levels = array.ndim - 1 - n_hidden_axes > 0
+    per_level = array.shape[-1] if n_hidden_axes else 1
+    return starts[term.name] + column * (array.size // array.shape[0]) + (term.place * per_level if has_levels else 0)
+
+
+@compiled()
+def to_natural(vector: Array, table: OwnCoordinates, bias: Array, coupling: Array) -> None:
+    """Natural biases and couplings of a vector."""
+    for d in range(bias.size):
+        sigma = vector[table.sigma_place[d]] if table.sigma_place[d] >= 0 else 1.0
+        place = table.bias_place[d]
+        bias[d] = table.bias_coefficient[d] * (vector[place] if place >= 0 else 1.0) * sigma ** table.bias_power[d]
+        place = table.coupling_place[d]
+        factor = table.coupling_coefficient[d] * sigma ** table.coupling_power[d]
+        for j in range(coupling.shape[1]):
+            coupling[d, j] = factor * vector[place + j] if place >= 0 else 0.0
+
+
+@compiled()
+def pull_back_to_own(
+    vector: Array, table: OwnCoordinates, bias: Array, coupling: Array, by_bias: Array, by_coupling: Array, by_hidden: Array, out: Array
+) -> None:
+    """The gradient by the vector from that by natural parameters."""
+    out[:] = 0.0
+    for j in range(by_hidden.size):
+        out[j] = by_hidden[j]
+    for d in range(bias.size):
+        at_sigma = table.sigma_place[d]
+        sigma = vector[at_sigma] if at_sigma >= 0 else 1.0
+        place = table.bias_place[d]
+        if place >= 0:
+            out[place] += by_bias[d] * table.bias_coefficient[d] * sigma ** table.bias_power[d]
+        by_sigma = table.bias_power[d] * bias[d] * by_bias[d]
+        place = table.coupling_place[d]
+        if place >= 0:
+            factor = table.coupling_coefficient[d] * sigma ** table.coupling_power[d]
+            for j in range(coupling.shape[1]):
+                out[place + j] += by_coupling[d, j] * factor
+                by_sigma += table.coupling_power[d] * coupling[d, j] * by_coupling[d, j]
+        if at_sigma >= 0:
+            out[at_sigma] += by_sigma / sigma
