@@ -17,7 +17,7 @@ from tests.gbsg2 import gbsg2_cells
 __all__ = ["run"]
 
 _BATCH = 100
-_EPOCHS = 10
+_EPOCHS = 20
 
 
 def _complete_table() -> tuple[Any, Any, int]:

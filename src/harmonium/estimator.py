@@ -184,7 +184,7 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
                 self.l2_, self.n_evaluations_ = self._contrastive_trainer().l2, 0
         self.history_ = history.to_frame()
         self.n_rows_ = recorded.n_rows
-        self._contrastive_state = None
+        self.__dict__.pop("_contrastive_state", None)
         return self
 
     def partial_fit(self, X: Any, y: Any) -> SurvivalHarmonium:

@@ -154,13 +154,16 @@ def _assemble(
     statistics, first_cell, shared, columns, parts, whole, error, part_row, part_error, part_length, part_weights = chunk
     n_panels = half_widths.size
     cell = part = 0
+    values = np.empty(statistics.shape[1])
     means, weights, lengths = np.empty(NODES), np.empty((2, NODES)), np.empty(2)
     for row in range(lower.shape[0]):
         first_cell[row] = cell
         for column in range(lower.shape[1]):
             low, high = lower[row, column], upper[row, column]
             if low == high:
-                write_statistics(codes[column], low, statistics[row, offsets[column] : offsets[column + 1]])
+                write_statistics(codes[column], low, values, offsets[column], offsets[column + 1])
+                for d in range(offsets[column], offsets[column + 1]):
+                    statistics[row, d] = values[d]
                 continue
             shared[cell] = -1
             columns[cell] = column

@@ -27,10 +27,10 @@ __all__ = ["Chains", "fill_statistics", "sweep_chains"]
 _CHAINS_PER_TASK = 64
 
 
-@compiled(sums=True)
+@compiled(sums=True, inline=True)
 def _add_fields(code: int, x: float, first: int, last: int, coupling: Array, statistics: Array, fields: Array) -> None:
     """Add what one value contributes to the fields on the hidden units."""
-    write_statistics(code, x, statistics[first:last])
+    write_statistics(code, x, statistics, first, last)
     for d in range(first, last):
         s = statistics[d]
         if s != 0.0:
@@ -38,13 +38,13 @@ def _add_fields(code: int, x: float, first: int, last: int, coupling: Array, sta
                 fields[j] += s * coupling[d, j]
 
 
-@compiled()
+@compiled(inline=True)
 def _draw_hidden(fields: Array, hidden: Array, stream: NDArray[np.uint64]) -> None:
     for j in range(fields.size):
         hidden[j] = 1.0 if open_uniform(stream) * (1.0 + exp(fields[j])) < 1.0 else 0.0
 
 
-@compiled(sums=True)
+@compiled(sums=True, inline=True)
 def _draw_value(
     code: int,
     lower: float,
@@ -63,7 +63,7 @@ def _draw_value(
         for j in range(hidden.size):
             total += coupling[d, j] * hidden[j]
         natural[d] = total
-    return draw(code, natural[first:last], lower, upper, stream)
+    return draw(code, natural, first, last, lower, upper, stream)
 
 
 @compiled(sums=True)
@@ -131,14 +131,16 @@ def _draw_all(
     for chain in range(chains.start, chains.stop):
         for c in range(lower.shape[1]):
             bounds = lower[rows[chain], c], upper[rows[chain], c]
-            values[chain, c] = draw(codes[c], bias[offsets[c] : offsets[c + 1]], bounds[0], bounds[1], streams[chain])
+            values[chain, c] = draw(codes[c], bias, offsets[c], offsets[c + 1], bounds[0], bounds[1], streams[chain])
 
 
 @compiled()
 def fill_statistics(values: Array, codes: NDArray[np.int64], offsets: NDArray[np.int64], out: Array) -> None:
+    """Statistics of some rows of values."""
     for row in range(values.shape[0]):
+        target = out[row]
         for c in range(values.shape[1]):
-            write_statistics(codes[c], values[row, c], out[row, offsets[c] : offsets[c + 1]])
+            write_statistics(codes[c], values[row, c], target, offsets[c], offsets[c + 1])
 
 
 @dataclass(frozen=True)

@@ -74,24 +74,27 @@ def _add_phase(
     mean_hidden: Array,
 ) -> None:
     """Move the chains of a batch and add ``sign`` times their mean statistics, hidden units and products."""
-    n = rows.size
-    values, streams = np.empty((n, phase.lower.shape[1])), np.empty((n, 4), np.uint64)
+    # Arrays of their own names: taking one out of a tuple inside a loop costs more than the work there.
+    lower, upper, beginning, kept_values, kept_streams, tied, afresh = phase
+    n, n_columns = rows.size, lower.shape[1]
+    values, streams, fields = np.empty((n, n_columns)), np.empty((n, 4), np.uint64), np.empty((n, hidden_bias.size))
     for i in range(n):
-        chain = rows[i] if phase.tied else i
-        values[i] = phase.beginning[rows[i]] if phase.afresh else phase.values[chain]
-        streams[i] = phase.streams[chain]
-    fields = np.empty((n, hidden_bias.size))
-    sweep_chains(
-        slice(0, n), rows, phase.lower, phase.upper, codes, offsets, bias, coupling, hidden_bias, n_sweeps, values, streams, fields
-    )
+        chain = rows[i] if tied else i
+        for c in range(n_columns):
+            values[i, c] = beginning[rows[i], c] if afresh else kept_values[chain, c]
+        for k in range(4):
+            streams[i, k] = kept_streams[chain, k]
+    sweep_chains(slice(0, n), rows, lower, upper, codes, offsets, bias, coupling, hidden_bias, n_sweeps, values, streams, fields)
     statistics = np.empty((n, bias.size))
     fill_statistics(values, codes, offsets, statistics)
     weight = sign / n
     expected = np.empty(hidden_bias.size)
     for i in range(n):
-        chain = rows[i] if phase.tied else i
-        phase.values[chain] = values[i]
-        phase.streams[chain] = streams[i]
+        chain = rows[i] if tied else i
+        for c in range(n_columns):
+            kept_values[chain, c] = values[i, c]
+        for k in range(4):
+            kept_streams[chain, k] = streams[i, k]
         for j in range(expected.size):
             expected[j] = weight / (1.0 + exp(fields[i, j]))
             by_hidden[j] += expected[j]

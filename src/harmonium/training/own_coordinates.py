@@ -71,18 +71,19 @@ def _place(term: NaturalTerm, starts: dict[str, int], own: dict[str, Array], col
     n_hidden_axes = 1 if term.name in ("W", "V") else 0
     has_levels = array.ndim - 1 - n_hidden_axes > 0
     per_level = array.shape[-1] if n_hidden_axes else 1
-    return starts[term.name] + column * (array.size // array.shape[0]) + (term.place * per_level if has_levels else 0)
+    return int(starts[term.name] + column * (array.size // array.shape[0]) + (term.place * per_level if has_levels else 0))
 
 
 @compiled()
 def to_natural(vector: Array, table: OwnCoordinates, bias: Array, coupling: Array) -> None:
     """Natural biases and couplings of a vector."""
+    b_coefficient, b_place, b_power, c_coefficient, c_place, c_power, sigma_place = table
     for d in range(bias.size):
-        sigma = vector[table.sigma_place[d]] if table.sigma_place[d] >= 0 else 1.0
-        place = table.bias_place[d]
-        bias[d] = table.bias_coefficient[d] * (vector[place] if place >= 0 else 1.0) * sigma ** table.bias_power[d]
-        place = table.coupling_place[d]
-        factor = table.coupling_coefficient[d] * sigma ** table.coupling_power[d]
+        sigma = vector[sigma_place[d]] if sigma_place[d] >= 0 else 1.0
+        place = b_place[d]
+        bias[d] = b_coefficient[d] * (vector[place] if place >= 0 else 1.0) * sigma ** b_power[d]
+        place = c_place[d]
+        factor = c_coefficient[d] * sigma ** c_power[d]
         for j in range(coupling.shape[1]):
             coupling[d, j] = factor * vector[place + j] if place >= 0 else 0.0
 
@@ -95,18 +96,19 @@ def pull_back_to_own(
     out[:] = 0.0
     for j in range(by_hidden.size):
         out[j] = by_hidden[j]
+    b_coefficient, b_place, b_power, c_coefficient, c_place, c_power, sigma_place = table
     for d in range(bias.size):
-        at_sigma = table.sigma_place[d]
+        at_sigma = sigma_place[d]
         sigma = vector[at_sigma] if at_sigma >= 0 else 1.0
-        place = table.bias_place[d]
+        place = b_place[d]
         if place >= 0:
-            out[place] += by_bias[d] * table.bias_coefficient[d] * sigma ** table.bias_power[d]
-        by_sigma = table.bias_power[d] * bias[d] * by_bias[d]
-        place = table.coupling_place[d]
+            out[place] += by_bias[d] * b_coefficient[d] * sigma ** b_power[d]
+        by_sigma = b_power[d] * bias[d] * by_bias[d]
+        place = c_place[d]
         if place >= 0:
-            factor = table.coupling_coefficient[d] * sigma ** table.coupling_power[d]
+            factor = c_coefficient[d] * sigma ** c_power[d]
             for j in range(coupling.shape[1]):
                 out[place + j] += by_coupling[d, j] * factor
-                by_sigma += table.coupling_power[d] * coupling[d, j] * by_coupling[d, j]
+                by_sigma += c_power[d] * coupling[d, j] * by_coupling[d, j]
         if at_sigma >= 0:
             out[at_sigma] += by_sigma / sigma

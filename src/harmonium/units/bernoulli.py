@@ -19,20 +19,20 @@ from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlo
 __all__ = ["Bernoulli", "draw", "write_statistics"]
 
 
-@compiled()
-def write_statistics(x: float, out: Array) -> None:
+@compiled(inline=True)
+def write_statistics(x: float, out: Array, first: int, last: int) -> None:
     """The statistic is x itself."""
-    out[0] = x
+    out[first] = x
 
 
-@compiled()
-def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+@compiled(inline=True)
+def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """0 or 1, whichever of the two lies in (lower, upper]."""
     if not lower < 0.0:
         return 1.0
     if upper < 1.0:
         return 0.0
-    return 1.0 if open_uniform(stream) * (1.0 + exp(natural[0])) < 1.0 else 0.0
+    return 1.0 if open_uniform(stream) * (1.0 + exp(natural[first])) < 1.0 else 0.0
 
 
 @dataclass(frozen=True)

@@ -21,30 +21,31 @@ from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlo
 __all__ = ["Categorical", "draw", "write_statistics"]
 
 
-@compiled()
-def write_statistics(x: float, out: Array) -> None:
+@compiled(inline=True)
+def write_statistics(x: float, out: Array, first: int, last: int) -> None:
     """The one-hot code of level x."""
-    out[:] = 0.0
-    out[int(x)] = 1.0
+    for place in range(first, last):
+        out[place] = 0.0
+    out[first + int(x)] = 1.0
 
 
 @compiled()
-def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """A level in (lower, upper]."""
     lowest = inf
-    for level in range(natural.size):
+    for level in range(last - first):
         if lower < level <= upper:
-            lowest = min(lowest, natural[level])
+            lowest = min(lowest, natural[first + level])
     total = 0.0
-    for level in range(natural.size):
+    for level in range(last - first):
         if lower < level <= upper:
-            total += exp(lowest - natural[level])
+            total += exp(lowest - natural[first + level])
     remaining = open_uniform(stream) * total
     chosen = -1
-    for level in range(natural.size):
+    for level in range(last - first):
         if lower < level <= upper:
             chosen = level
-            remaining -= exp(lowest - natural[level])
+            remaining -= exp(lowest - natural[first + level])
             if remaining < 0.0:
                 break
     return float(chosen)

@@ -69,9 +69,7 @@ def _contact(z: float, mode: float) -> tuple[float, float, float]:
 
 @compiled()
 def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
-    """A standard normal number in [lower, upper]."""
-    if lower == -inf and upper == inf:
-        return normal(stream)
+    """A standard normal number in [lower, upper], one of which is finite."""
     mode = min(max(0.0, lower), upper)
     reach = sqrt(mode * mode + 2.0) - abs(mode)
     left, right = _contact(max(mode - reach, lower), mode), _contact(min(mode + reach, upper), mode)
@@ -83,18 +81,20 @@ def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> fl
     return mode
 
 
-@compiled()
-def write_statistics(x: float, out: Array) -> None:
+@compiled(inline=True)
+def write_statistics(x: float, out: Array, first: int, last: int) -> None:
     """The statistics (x, x^2)."""
-    out[0] = x
-    out[1] = x * x
+    out[first] = x
+    out[first + 1] = x * x
 
 
-@compiled()
-def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+@compiled(inline=True)
+def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """One draw in (lower, upper]."""
-    scale = sqrt(0.5 / natural[1])
-    mean = -natural[0] * scale * scale
+    scale = sqrt(0.5 / natural[first + 1])
+    mean = -natural[first] * scale * scale
+    if lower == -inf and upper == inf:
+        return float(mean + scale * normal(stream))
     x = mean + scale * _draw_standard((lower - mean) / scale, (upper - mean) / scale, stream)
     return float(min(max(x, lower), upper))
 

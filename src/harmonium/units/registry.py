@@ -28,30 +28,33 @@ def unit_code(unit: Unit) -> int:
     return UNITS.index(type(unit))
 
 
-@compiled()
-def write_statistics(code: int, x: float, out: Array) -> None:
-    """Write the statistics of an observed value."""
+@compiled(inline=True)
+def write_statistics(code: int, x: float, out: Array, first: int, last: int) -> None:
+    """Write the statistics of an observed value to places ``first`` to ``last`` of a vector.
+
+    Compiled code passes places rather than slices: making a slice costs more than the work.
+    """
     if code == 0:
-        _write_bernoulli(x, out)
+        _write_bernoulli(x, out, first, last)
     elif code == 1:
-        _write_categorical(x, out)
+        _write_categorical(x, out, first, last)
     elif code == 2:
-        _write_gaussian(x, out)
+        _write_gaussian(x, out, first, last)
     else:
-        _write_truncated_gamma(x, out)
+        _write_truncated_gamma(x, out, first, last)
 
 
-@compiled()
-def draw(code: int, natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
-    """Draw a value given the natural parameters; NaN bounds mean that nothing is known, equal ones that all is."""
+@compiled(inline=True)
+def draw(code: int, natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+    """Draw a value given its natural parameters; NaN bounds mean that nothing is known, equal ones that all is."""
     if lower == upper:
         return lower
     if np.isnan(lower):
         lower, upper = -np.inf, np.inf
     if code == 0:
-        return _draw_bernoulli(natural, lower, upper, stream)
+        return _draw_bernoulli(natural, first, last, lower, upper, stream)
     if code == 1:
-        return _draw_categorical(natural, lower, upper, stream)
+        return _draw_categorical(natural, first, last, lower, upper, stream)
     if code == 2:
-        return _draw_gaussian(natural, lower, upper, stream)
-    return _draw_truncated_gamma(natural, lower, upper, stream)
+        return _draw_gaussian(natural, first, last, lower, upper, stream)
+    return _draw_truncated_gamma(natural, first, last, lower, upper, stream)

@@ -211,9 +211,9 @@ def _draw_counted(k: float, beta: float, mode: float, hat: Hat, stream: NDArray[
 
 
 @compiled()
-def draw(natural: Array, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
     """One draw given the natural parameters (beta, alpha - 1); bounds beyond the unit interval are cut to it."""
-    k, beta, lower, upper = natural[1], natural[0], max(lower, 0.0), min(upper, 1.0)
+    k, beta, lower, upper = natural[first + 1], natural[first], max(lower, 0.0), min(upper, 1.0)
     if k < _FLAT_SHAPE:
         return draw_exponential(-beta, lower, upper, stream)
     mode = _mode(k, beta, lower, upper)
@@ -274,11 +274,11 @@ def sample(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: ArrayLike
 # --- the unit ---------------------------------------------------------------------------------------------------------
 
 
-@compiled()
-def write_statistics(x: float, out: Array) -> None:
+@compiled(inline=True)
+def write_statistics(x: float, out: Array, first: int, last: int) -> None:
     """The statistics (x, -ln x)."""
-    out[0] = x
-    out[1] = -log(x)
+    out[first] = x
+    out[first + 1] = -log(x)
 
 
 @dataclass(frozen=True)
