@@ -71,7 +71,10 @@ def _draws(peer: Peer) -> list[Row]:
 
 
 def _three_way_sweep(measured: list[Row]) -> Row:
-    """What one Gibbs sweep over the three-way problem's 1000 subjects draws: both times free, and those censored at 3/4."""
+    """The draws of a Gibbs sweep over the three-way problem's 1000 subjects: both times free, and those censored at 3/4.
+
+    Drawn by parameters; ``Chains`` meets them in the subjects' order, where the column for different parameters applies.
+    """
     counts = {("mode 1/4", 0.0): 1000, ("mode 3/4", 0.0): 1000, ("mode 3/4", 0.75): 400}
 
     def total(column: str) -> float:
@@ -80,7 +83,7 @@ def _three_way_sweep(measured: list[Row]) -> Row:
 
     theirs, ours, different = total("peer us"), total("ours us"), total("ours us, all parameters different")
     return {
-        "blob": "a sweep of 1000",
+        "blob": "all of a sweep",
         "peer us": theirs,
         "ours us": ours,
         "ratio": theirs / ours,
