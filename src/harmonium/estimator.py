@@ -219,7 +219,7 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _training_cells(self, X: Any, known: Endpoints) -> tuple[Cells, Array]:
-        covariates = self.encoding_.covariates(X)
+        covariates = self._covariates(X)
         if len(covariates) != len(known.lower):
             raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
         if known.names != self.endpoint_names_:
@@ -261,7 +261,7 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
         candidate = clone(self)
-        for name in ("encoding_", "endpoint_names_", "event_times_"):
+        for name in ("encoding_", "endpoint_names_", "event_times_", "n_features_in_"):
             setattr(candidate, name, getattr(self, name))
 
         def metrics(parameters: Parameters) -> dict[str, float]:
@@ -352,7 +352,7 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         if kind not in ("conditional", "joint"):
             raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
         known = self._endpoints(y)
-        cells = self.encoding_.cells(self.encoding_.covariates(X), *self.encoding_.times(known))
+        cells = self.encoding_.cells(self._covariates(X), *self.encoding_.times(known))
         given = conditioned_cells(cells, self.encoding_.entry(known))
         if kind == "joint":
             nothing = Cells.all_free(cells.layout, cells.n_rows)
@@ -405,9 +405,17 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y must have the endpoints {self.endpoint_names_}; found {known.names}")
         return known
 
+    def _covariates(self, X: Any) -> Array:
+        """Encoded covariates; an array, whose columns have no names, must have as many as in training."""
+        n_columns = np.shape(X)[1] if np.ndim(X) == 2 and not hasattr(X, "columns") else self.n_features_in_
+        if n_columns != self.n_features_in_:
+            name = type(self).__name__
+            raise ValueError(f"X has {n_columns} features, but {name} is expecting {self.n_features_in_} features as input")
+        return self.encoding_.covariates(X)
+
     def _cells(self, X: Any) -> Cells:
         """Covariates as given, endpoints free."""
-        covariates = self.encoding_.covariates(X)
+        covariates = self._covariates(X)
         nothing = np.broadcast_to(np.nan, (len(covariates), len(self.endpoint_names_)))
         return self.encoding_.cells(covariates, nothing, nothing)
 

@@ -185,6 +185,8 @@ def parse_endpoints(y: Any) -> Endpoints:
     """Read a table of endpoints, or a scikit-survival structured array for one endpoint, and check it."""
     if isinstance(y, np.ndarray) and y.dtype.names is not None:
         return _check(_from_structured(y))
+    if y is None:
+        raise ValueError("y must be what harmonium.endpoints returns; fit requires y to be passed, but the target y is None (found None)")
     if not isinstance(y, pd.DataFrame) or y.columns.nlevels != 2:
         raise ValueError(
             "y must be what harmonium.endpoints returns, or a structured array (event, time) as scikit-survival has it; "

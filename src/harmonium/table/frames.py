@@ -10,6 +10,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 from pandas.api import types
+from scipy.sparse import issparse
 
 from harmonium.units.arguments import first_offender
 from harmonium.units.contract import Array
@@ -33,11 +34,15 @@ def to_pandas(table: Any) -> pd.DataFrame:
     elif nw.dependencies.is_into_dataframe(table):
         native = nw.from_native(table, eager_only=True)
         frame = pd.DataFrame({name: _as_array(native[name]) for name in native.columns})
+    elif issparse(table):
+        raise TypeError("sparse tables are not supported; pass X.toarray()")
     else:
         array = np.asarray(table, dtype=object if isinstance(table, list | tuple) else None)  # a list may mix numbers and text
         if array.ndim != 2:
             found = f"{type(table).__name__} of shape {array.shape}"
-            raise ValueError(f"a table must be a DataFrame or have two dimensions, rows and columns; found {found}")
+            raise ValueError(f"a table must be a DataFrame or have two dimensions, rows and columns; found {found}. Reshape your data")
+        if array.dtype.kind == "c":
+            raise ValueError("Complex data not supported: a table must hold real numbers, text or booleans")
         frame = pd.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
     names = pd.Index(frame.columns)
     if names.has_duplicates:
@@ -66,6 +71,7 @@ def numbers_of(series: pd.Series, what: str = "numbers") -> Array:
     Examples
     --------
     >>> import pandas as pd
+    from scipy.sparse import issparse
     >>> numbers_of(pd.Series(["1.5", None, "2"]))
     array([1.5, nan, 2. ])
     """
