@@ -8,7 +8,7 @@ whichever thread runs it.
 
 from __future__ import annotations
 
-from math import cos, log, pi, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,23 @@ _ROTATE_19 = np.uint64(64 - 45)
 _SHIFT_17 = np.uint64(17)
 _TO_52_BITS = np.uint64(12)
 _UNIT = 2.0**-52
+
+
+_N_STRIPS, _LAST_EDGE, _STRIP_AREA = 128, 3.442619855899, 9.91256303526217e-3
+_STRIP = np.uint64(_N_STRIPS - 1)
+
+
+def _ziggurat_edges() -> NDArray[np.float64]:
+    """Right edges of the strips, the lowest one widened so that it holds the tail."""
+    edges = np.zeros(_N_STRIPS + 1)
+    edges[0], edges[1] = _STRIP_AREA / exp(-0.5 * _LAST_EDGE**2), _LAST_EDGE
+    for i in range(2, _N_STRIPS):
+        edges[i] = sqrt(-2.0 * log(_STRIP_AREA / edges[i - 1] + exp(-0.5 * edges[i - 1] ** 2)))
+    return edges
+
+
+_EDGES = _ziggurat_edges()
+_INNER = _EDGES[1:] / _EDGES[:-1]
 
 
 def spawn(rng: np.random.Generator, n_streams: int) -> NDArray[np.uint64]:
@@ -51,9 +68,9 @@ def spawn(rng: np.random.Generator, n_streams: int) -> NDArray[np.uint64]:
     return rng.integers(0, 2**64, size=(n_streams, 4), dtype=np.uint64)
 
 
-@compiled()
-def open_uniform(stream: NDArray[np.uint64]) -> float:
-    """A uniform number strictly between 0 and 1; the stream advances."""
+@compiled(inline=True)
+def _bits(stream: NDArray[np.uint64]) -> np.uint64:
+    """64 random bits; the stream advances."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     total = s0 + s3
     result = ((total << _ROTATE_23) | (total >> _ROTATE_41)) + s0
@@ -65,11 +82,31 @@ def open_uniform(stream: NDArray[np.uint64]) -> float:
     s2 ^= shifted
     s3 = (s3 << _ROTATE_45) | (s3 >> _ROTATE_19)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
-    return (np.float64(result >> _TO_52_BITS) + 0.5) * _UNIT
+    return np.uint64(result)
+
+
+@compiled(inline=True)
+def open_uniform(stream: NDArray[np.uint64]) -> float:
+    """A uniform number strictly between 0 and 1; the stream advances."""
+    return (np.float64(_bits(stream) >> _TO_52_BITS) + 0.5) * _UNIT
 
 
 @compiled()
 def normal(stream: NDArray[np.uint64]) -> float:
-    """A standard normal number (Box-Muller)."""
-    radius = sqrt(-2.0 * log(open_uniform(stream)))
-    return radius * cos(2.0 * pi * open_uniform(stream))
+    """A standard normal number, by the ziggurat method: 128 strips of equal area, in 98 of 100 cases one product (Doornik, 2005)."""
+    while True:
+        bits = _bits(stream)
+        strip = int(bits & _STRIP)
+        u = 2.0 * (np.float64(bits >> _TO_52_BITS) + 0.5) * _UNIT - 1.0
+        x = float(u * _EDGES[strip])
+        if abs(u) < _INNER[strip]:
+            return x
+        if strip == 0:
+            while True:  # the tail beyond the last edge (Marsaglia, 1964)
+                beyond = -log(open_uniform(stream)) / _LAST_EDGE
+                if -2.0 * log(open_uniform(stream)) >= beyond * beyond:
+                    return _LAST_EDGE + beyond if u > 0.0 else -_LAST_EDGE - beyond
+        outer, inner = _EDGES[strip], _EDGES[strip + 1]
+        high, low = exp(-0.5 * (outer * outer - x * x)), exp(-0.5 * (inner * inner - x * x))
+        if low + open_uniform(stream) * (high - low) < 1.0:
+            return x

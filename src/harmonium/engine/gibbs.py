@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from harmonium.cells import Cells, Layout
 from harmonium.compilation import compiled
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.threads import map_in_order, thread_count
+from harmonium.exponential import exponentials
 from harmonium.streams import open_uniform, spawn
 from harmonium.units.contract import Array
 from harmonium.units.registry import draw, write_statistics
@@ -39,9 +39,10 @@ def _add_fields(code: int, x: float, first: int, last: int, coupling: Array, sta
 
 
 @compiled(inline=True)
-def _draw_hidden(fields: Array, hidden: Array, stream: NDArray[np.uint64]) -> None:
+def _draw_hidden(fields: Array, hidden: Array, work: NDArray[np.int64], stream: NDArray[np.uint64]) -> None:
+    exponentials(fields, hidden, work)
     for j in range(fields.size):
-        hidden[j] = 1.0 if open_uniform(stream) * (1.0 + exp(fields[j])) < 1.0 else 0.0
+        hidden[j] = 1.0 if open_uniform(stream) * (1.0 + hidden[j]) < 1.0 else 0.0
 
 
 @compiled(sums=True, inline=True)
@@ -84,7 +85,7 @@ def sweep_chains(
 ) -> None:
     """Sweep some chains in place; leaves the fields on the hidden units that the final values imply."""
     n_columns, n_hidden = lower.shape[1], hidden_bias.size
-    hidden = np.empty(n_hidden)
+    hidden, work = np.empty(n_hidden), np.empty(n_hidden, np.int64)
     fixed = np.empty(n_hidden)
     statistics, natural = np.empty(bias.size), np.empty(bias.size)
     unobserved = np.empty(n_columns, np.int64)
@@ -107,7 +108,7 @@ def sweep_chains(
                 _add_fields(codes[c], values[chain, c], offsets[c], offsets[c + 1], coupling, statistics, field)
             if sweep == n_sweeps or n_unobserved == 0:
                 break
-            _draw_hidden(field, hidden, stream)
+            _draw_hidden(field, hidden, work, stream)
             for k in range(n_unobserved):
                 c = unobserved[k]
                 values[chain, c] = _draw_value(

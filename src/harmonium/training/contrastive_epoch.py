@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harmonium.compilation import compiled
 from harmonium.engine.gibbs import fill_statistics, sweep_chains
+from harmonium.exponential import exponentials
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
 from harmonium.units.contract import Array
 
@@ -88,15 +89,16 @@ def _add_phase(
     statistics = np.empty((n, bias.size))
     fill_statistics(values, codes, offsets, statistics)
     weight = sign / n
-    expected = np.empty(hidden_bias.size)
+    expected, work = np.empty(hidden_bias.size), np.empty(hidden_bias.size, np.int64)
     for i in range(n):
         chain = rows[i] if tied else i
         for c in range(n_columns):
             kept_values[chain, c] = values[i, c]
         for k in range(4):
             kept_streams[chain, k] = streams[i, k]
+        exponentials(fields[i], expected, work)
         for j in range(expected.size):
-            expected[j] = weight / (1.0 + exp(fields[i, j]))
+            expected[j] = weight / (1.0 + expected[j])
             by_hidden[j] += expected[j]
             mean_hidden[j] += abs(expected[j])
         for d in range(bias.size):
