@@ -71,7 +71,6 @@ def numbers_of(series: pd.Series, what: str = "numbers") -> Array:
     Examples
     --------
     >>> import pandas as pd
-    from scipy.sparse import issparse
     >>> numbers_of(pd.Series(["1.5", None, "2"]))
     array([1.5, nan, 2. ])
     """
