@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import contrastive, kernels, quality
+from benchmarks import contrastive, kernels, quality, three_way
 
 _BENCHMARKS: dict[str, Callable[[], None]] = {
     "contrastive": contrastive.run,
     "kernels": kernels.run,
     "quality": quality.run,
+    "three_way": three_way.run,
 }
 
 

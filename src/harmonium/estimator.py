@@ -22,7 +22,7 @@ from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
 from harmonium.training.exact_trainer import ExactTrainer
 from harmonium.training.history import History
-from harmonium.training.objective import conditioned_cells, objective_terms
+from harmonium.training.objective import conditioned_cells, entry_cells, objective_terms
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.units.contract import Array
@@ -180,8 +180,9 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
                 self._fit_exactly(recorded, entry, conditional, rng, history, start)
             else:
                 clamped = conditioned_cells(recorded, entry) if conditional == 1.0 else None
-                self.parameters_ = self._contrastive_trainer().fit(recorded, clamped, self.n_hidden, rng, history, start)
-                self.l2_, self.n_evaluations_ = self._contrastive_trainer().l2, 0
+                trainer = self._contrastive_trainer()
+                self.parameters_ = trainer.fit(recorded, clamped, self.n_hidden, rng, history, start)
+                self.l2_, self.n_evaluations_ = trainer.l2, 0
         self.history_ = history.to_frame()
         self.n_rows_ = recorded.n_rows
         self.__dict__.pop("_contrastive_state", None)
@@ -353,10 +354,8 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
         known = self._endpoints(y)
         cells = self.encoding_.cells(self._covariates(X), *self.encoding_.times(known))
-        given = conditioned_cells(cells, self.encoding_.entry(known))
-        if kind == "joint":
-            nothing = Cells.all_free(cells.layout, cells.n_rows)
-            given = Cells(cells.layout, (*nothing.lower[:-1], given.lower[-1]), (*nothing.upper[:-1], given.upper[-1]))
+        denominator = conditioned_cells if kind == "conditional" else entry_cells
+        given = denominator(cells, self.encoding_.entry(known))
         slopes = np.zeros(cells.n_rows)
         for e, scale in enumerate(self.encoding_.scales):
             exact = known.event[:, e] & (known.lower[:, e] > 0.0)

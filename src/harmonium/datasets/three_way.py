@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from harmonium.table.endpoints import endpoints
 from harmonium.units.contract import Array
@@ -51,7 +52,7 @@ def make_three_way(n_samples: int = 1000, *, random_state: int | np.random.Gener
     return frame[["colour"]], endpoints(frame, t1=("t1", "t1_event"), t2=("t2", "t2_event"))
 
 
-def three_way_log_density(colour: str, t1: tuple[Array, Array], t2: tuple[Array, Array]) -> Array:
+def three_way_log_density(colour: str, t1: tuple[ArrayLike, ArrayLike], t2: tuple[ArrayLike, ArrayLike]) -> Array:
     """Log density of the generator; times are pairs (lower, upper), equal at a point, an interval otherwise."""
     total = np.array(-np.inf)
     for blob_colour, *times in BLOBS:
@@ -61,7 +62,7 @@ def three_way_log_density(colour: str, t1: tuple[Array, Array], t2: tuple[Array,
     return total
 
 
-def _log_density(lower: Array, upper: Array, shape: float, rate: float) -> Array:
+def _log_density(lower: ArrayLike, upper: ArrayLike, shape: float, rate: float) -> Array:
     lower, upper = np.broadcast_arrays(np.asarray(lower, float), np.minimum(upper, 1.0))
     point = lower == upper
     out = np.empty(lower.shape)

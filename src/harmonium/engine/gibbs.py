@@ -101,12 +101,13 @@ def sweep_chains(
             else:
                 unobserved[n_unobserved] = c
                 n_unobserved += 1
-        for sweep in range(n_sweeps + 1 if n_unobserved else 1):
+        n_draws = n_sweeps if n_unobserved else 0
+        for sweep in range(n_draws + 1):
             field[:] = fixed
             for k in range(n_unobserved):
                 c = unobserved[k]
                 _add_fields(codes[c], values[chain, c], offsets[c], offsets[c + 1], coupling, statistics, field)
-            if sweep == n_sweeps or n_unobserved == 0:
+            if sweep == n_draws:
                 break
             _draw_hidden(field, hidden, work, stream)
             for k in range(n_unobserved):

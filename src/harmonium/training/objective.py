@@ -8,7 +8,7 @@ from harmonium.cells import Cells
 from harmonium.engine.exact import Term
 from harmonium.units.contract import Array
 
-__all__ = ["conditioned_cells", "objective_terms"]
+__all__ = ["conditioned_cells", "entry_cells", "objective_terms"]
 
 _ENDPOINT = "truncated_gamma"
 
@@ -20,6 +20,12 @@ def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
     late = entry > 0.0
     lower, upper = np.where(late, entry, np.nan), np.where(late, 1.0, np.nan)
     return Cells(recorded.layout, (*recorded.lower[:-1], lower), (*recorded.upper[:-1], upper))
+
+
+def entry_cells(recorded: Cells, entry: Array) -> Cells:
+    """The denominator of the joint likelihood: covariates free, endpoints free, or beyond entry where that is late."""
+    nothing, given = Cells.all_free(recorded.layout, recorded.n_rows), conditioned_cells(recorded, entry)
+    return Cells(recorded.layout, (*nothing.lower[:-1], given.lower[-1]), (*nothing.upper[:-1], given.upper[-1]))
 
 
 def objective_terms(recorded: Cells, entry: Array, conditional: float) -> list[Term]:
@@ -35,16 +41,10 @@ def objective_terms(recorded: Cells, entry: Array, conditional: float) -> list[T
         Weight of ln p(times | covariates); ln p(times, covariates) has the rest.
     """
     terms = [Term.uniform(recorded, 1.0)]
-    given_covariates = conditioned_cells(recorded, entry)
     if conditional > 0.0:
-        terms.append(Term.uniform(given_covariates, -conditional))
-    if conditional < 1.0:
-        nothing = Cells.all_free(recorded.layout, recorded.n_rows if entry.any() else 1)
-        if entry.any():
-            given_nothing = Cells(
-                recorded.layout, (*nothing.lower[:-1], given_covariates.lower[-1]), (*nothing.upper[:-1], given_covariates.upper[-1])
-            )
-            terms.append(Term.uniform(given_nothing, -(1.0 - conditional)))
-        else:
-            terms.append(Term.uniform(nothing, -(1.0 - conditional) * recorded.n_rows))
+        terms.append(Term.uniform(conditioned_cells(recorded, entry), -conditional))
+    if conditional < 1.0 and entry.any():
+        terms.append(Term.uniform(entry_cells(recorded, entry), -(1.0 - conditional)))
+    elif conditional < 1.0:
+        terms.append(Term.uniform(Cells.all_free(recorded.layout), -(1.0 - conditional) * recorded.n_rows))
     return terms
