@@ -18,10 +18,11 @@ __all__ = ["compiled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_FUSED = {"contract"}
 _SUMS = {"reassoc", "contract", "nsz"}
 
 
-def compiled(*, sums: bool = False, inline: bool = False) -> Callable[[Function], Function]:
+def compiled(*, sums: bool = False, fused: bool = False, inline: bool = False) -> Callable[[Function], Function]:
     """Compile on first call, cache on disk, release the GIL.
 
     Parameters
@@ -29,8 +30,10 @@ def compiled(*, sums: bool = False, inline: bool = False) -> Callable[[Function]
     sums : bool
         Let the compiler reorder additions, without which a sum over hidden states cannot use vector instructions.
         Infinities and NaN keep their meaning.
+    fused : bool
+        Let the compiler round a product and a sum only once, but keep their order.
     inline : bool
         For a small function in a hot loop: its body replaces every call.
     """
-    fastmath = _SUMS if sums else False
+    fastmath = _SUMS if sums else _FUSED if fused else False
     return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath, forceinline=inline)  # type: ignore[return-value]

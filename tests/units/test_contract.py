@@ -83,11 +83,21 @@ def test_constraints_broadcast_against_parameters(unit):
 
 
 def test_compiled_statistics_are_the_statistics(unit):
-    x = random_value(unit, np.random.default_rng(3))
-    out = np.full(unit.n_statistics + 2, np.nan)
+    rng = np.random.default_rng(3)
+    x = np.array([random_value(unit, rng) for _ in range(5)])
+    out = np.full((unit.n_statistics + 2, 5), np.nan)
     write_statistics(unit_code(unit), x, out, 1, 1 + unit.n_statistics)
     assert np.isnan(out[[0, -1]]).all()
-    np.testing.assert_allclose(out[1:-1], unit.statistics(np.array(x)), rtol=1e-15)
+    np.testing.assert_allclose(out[1:-1], unit.statistics(x).T, rtol=1e-15)
+
+
+def draws_of(unit, natural, lower, upper, n, rng):
+    """Draws with the same parameters and bounds, each from a stream of its own."""
+    bounds = (-np.inf, np.inf) if np.isnan(lower) else (lower, upper)
+    out = np.full(n, bounds[0])
+    same = np.repeat(natural[:, None], n, axis=1)
+    draw(unit_code(unit), same, 0, unit.n_statistics, np.full(n, bounds[0]), np.full(n, bounds[1]), spawn(rng, n), out)
+    return out
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -96,8 +106,7 @@ def test_draws_stay_inside_and_follow_the_mean_statistics(unit, seed):
     natural = random_natural(unit, rng)
     n = 4000
     for lower, upper in random_constraints(unit, rng):
-        stream = spawn(rng, 1)[0]
-        draws = np.array([draw(unit_code(unit), natural, 0, unit.n_statistics, lower, upper, stream) for _ in range(n)])
+        draws = draws_of(unit, natural, lower, upper, n, rng)
         if not np.isnan(lower) and lower < upper:
             assert (draws >= lower).all()
             assert (draws <= upper).all()
@@ -114,8 +123,7 @@ def test_draws_stay_inside_and_follow_the_mean_statistics(unit, seed):
 
 def test_a_missing_category_is_drawn_as_exactly_one_level():
     unit = Categorical(5)
-    stream = spawn(np.random.default_rng(0), 1)[0]
-    draws = np.array([draw(unit_code(unit), np.array([0.0, 1.0, -1.0, 30.0, 0.0]), 0, 5, np.nan, np.nan, stream) for _ in range(500)])
+    draws = draws_of(unit, np.array([0.0, 1.0, -1.0, 30.0, 0.0]), np.nan, np.nan, 500, np.random.default_rng(0))
     np.testing.assert_array_equal(unit.statistics(draws).sum(axis=-1), 1.0)
     assert set(draws) == {0.0, 1.0, 2.0, 4.0}
 

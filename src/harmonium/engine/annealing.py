@@ -74,8 +74,8 @@ def annealed_log_mass(
     chains.sweep_natural(natural, 0, n_threads)
     for weaker, stronger in pairwise(strengths):
         # Fields are kept for the full coupling; a weaker model's are proportional to them.
-        log_weights += np.logaddexp(0.0, -stronger * chains.fields).sum(axis=1)
-        log_weights -= np.logaddexp(0.0, -weaker * chains.fields).sum(axis=1)
+        log_weights += np.logaddexp(0.0, -stronger * chains.fields).sum(axis=0)
+        log_weights -= np.logaddexp(0.0, -weaker * chains.fields).sum(axis=0)
         chains.sweep_natural(_weakened(natural, stronger), 1, n_threads)
         chains.fields[:] /= stronger
     by_row = log_weights.reshape(cells.n_rows, n_chains)

@@ -136,6 +136,20 @@ def _split_interval(
 
 
 @compiled()
+def _write_observed(lower: Array, upper: Array, codes: Integers, offsets: Integers, statistics: Array) -> None:
+    """Statistics of observed values, nought elsewhere, as (rows, statistics)."""
+    x = np.empty(lower.shape[0])
+    for column in range(codes.size):
+        for row in range(x.size):
+            x[row] = lower[row, column] if lower[row, column] == upper[row, column] else 1.0
+        write_statistics(codes[column], x, statistics.T, offsets[column], offsets[column + 1])
+        for row in range(x.size):
+            if lower[row, column] != upper[row, column]:
+                for d in range(offsets[column], offsets[column + 1]):
+                    statistics[row, d] = 0.0
+
+
+@compiled()
 def _assemble(
     lower: Array,
     upper: Array,
@@ -154,16 +168,13 @@ def _assemble(
     statistics, first_cell, shared, columns, parts, whole, error, part_row, part_error, part_length, part_weights = chunk
     n_panels = half_widths.size
     cell = part = 0
-    values = np.empty(statistics.shape[1])
     means, weights, lengths = np.empty(NODES), np.empty((2, NODES)), np.empty(2)
+    _write_observed(lower, upper, codes, offsets, statistics)
     for row in range(lower.shape[0]):
         first_cell[row] = cell
         for column in range(lower.shape[1]):
             low, high = lower[row, column], upper[row, column]
             if low == high:
-                write_statistics(codes[column], low, values, offsets[column], offsets[column + 1])
-                for d in range(offsets[column], offsets[column + 1]):
-                    statistics[row, d] = values[d]
                 continue
             shared[cell] = -1
             columns[cell] = column

@@ -72,6 +72,20 @@ class _Piece:
     stop: int
 
 
+@dataclass(frozen=True)
+class _Unrepresented:
+    """Flags of a piece's rows, some of which the tables cannot represent."""
+
+    piece: _Piece
+    weights: Array
+    flag: NDArray[np.int8]
+
+    @property
+    def n_inaccurate(self) -> int:
+        """Rows that a finer grid could represent."""
+        return int(np.count_nonzero(self.flag == INACCURATE))
+
+
 class _Prepared:
     """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
 
@@ -163,9 +177,13 @@ class LogMassSum:
         while True:
             prepared = self._prepared
             factors = prepared.plan.factors(natural)
-            sums, n_inaccurate = self._add_up(prepared, natural, factors)
+            sums, unrepresented = self._add_up(prepared, natural, factors)
+            n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
             if not self._refine(prepared, n_inaccurate, natural.n_hidden):
                 break
+        for part in self._map(lambda rows: self._enumerated_sums(natural, rows), unrepresented, natural.n_hidden):
+            for total, addend in zip(_totals(sums)[:4], part, strict=True):
+                np.add(total, addend, out=total)
         gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
         prepared.plan.pull_back(natural, factors, sums.occupancy, sums.adjoint, gradient)
         return float(sums.value[0]), gradient
@@ -200,27 +218,27 @@ class LogMassSum:
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
-    def _add_up(self, prepared: _Prepared, natural: Natural, factors: Factors) -> tuple[Sums, int]:
-        """Sum over rows, and count those that found the grid too coarse.
+    def _add_up(self, prepared: _Prepared, natural: Natural, factors: Factors) -> tuple[Sums, list[_Unrepresented]]:
+        """Sum over rows, but for those that the tables cannot represent.
 
         Slices and their order depend on the data only, so the result does not depend on threads.
         """
         numbers = np.arange(len(self._pieces))
         slices = np.array_split(numbers, self._n_slices(natural.n_hidden)) if numbers.size > 1 else [numbers]
         energy = _energy(natural)
-        parts = self._map(lambda part: self._add_up_pieces(prepared, natural, energy, factors, part), slices, natural.n_hidden)
-        sums, n_inaccurate = next(parts)
-        for more, more_inaccurate in parts:
-            n_inaccurate += more_inaccurate
+        parts = self._map(lambda part: self._add_up_pieces(prepared, energy, factors, part), slices, natural.n_hidden)
+        sums, unrepresented = next(parts)
+        for more, more_unrepresented in parts:
+            unrepresented += more_unrepresented
             for total, addend in zip(_totals(sums), _totals(more), strict=True):
                 np.add(total, addend, out=total)
-        return sums, n_inaccurate
+        return sums, unrepresented
 
     def _add_up_pieces(
-        self, prepared: _Prepared, natural: Natural, energy: Energy, factors: Factors, numbers: Iterable[int]
-    ) -> tuple[Sums, int]:
+        self, prepared: _Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]
+    ) -> tuple[Sums, list[_Unrepresented]]:
         sums = _empty_sums(energy, factors)
-        n_inaccurate = 0
+        unrepresented = []
         for number in numbers:
             piece = self._pieces[number]
             n_rows = piece.stop - piece.start
@@ -228,18 +246,20 @@ class LogMassSum:
             sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
             sum_states(prepared.chunk(number), weights, energy, factors, sums)
             if sums.flag.any():
-                n_inaccurate += int(np.count_nonzero(sums.flag == INACCURATE))
-                self._add_enumerated(natural, piece, weights, sums)
-        return sums, n_inaccurate
+                unrepresented.append(_Unrepresented(piece, weights, sums.flag))
+        return sums, unrepresented
 
-    def _add_enumerated(self, natural: Natural, piece: _Piece, weights: Array, sums: Sums) -> None:
-        """Add the rows that the tables cannot represent, summed in log space."""
-        for rows, exact in self._enumerated(natural, piece, sums.flag):
-            weight = weights[rows]
-            sums.value[0] += np.sum(weight * exact.log_mass)
-            sums.bias[:] -= np.sum(weight[:, None] * exact.statistics, axis=0)
-            sums.coupling[:] -= np.sum(weight[:, None, None] * exact.products, axis=0).T
-            sums.hidden_bias[:] -= np.sum(weight[:, None] * exact.hidden, axis=0)
+    def _enumerated_sums(self, natural: Natural, rows: _Unrepresented) -> tuple[Array, Array, Array, Array]:
+        """What rows that the tables cannot represent add to value, bias, coupling and hidden bias, summed in log space."""
+        value, bias = np.zeros(1), np.zeros(natural.bias.size)
+        coupling, hidden_bias = np.zeros(natural.coupling.T.shape), np.zeros(natural.n_hidden)
+        for group, exact in self._enumerated(natural, rows.piece, rows.flag):
+            weight = rows.weights[group]
+            value[0] += np.sum(weight * exact.log_mass)
+            bias -= np.sum(weight[:, None] * exact.statistics, axis=0)
+            coupling -= np.sum(weight[:, None, None] * exact.products, axis=0).T
+            hidden_bias -= np.sum(weight[:, None] * exact.hidden, axis=0)
+        return value, bias, coupling, hidden_bias
 
     def _enumerated(self, natural: Natural, piece: _Piece, flag: NDArray[np.int8]) -> Iterator[tuple[NDArray[np.int64], Expectations]]:
         """Flagged rows of a piece and what enumeration says of them."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.compilation import compiled
-from harmonium.engine.gibbs import fill_statistics, sweep_chains
+from harmonium.engine.sweeps import CHAINS_PER_BLOCK, sweep_block
 from harmonium.exponential import exponentials
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
 from harmonium.units.contract import Array
@@ -58,6 +58,29 @@ class Step(NamedTuple):
 
 
 @compiled(sums=True)
+def _add_mean_products(weight: float, statistic: Array, expected: Array, out: Array) -> None:
+    """out[j] += weight times the sum over chains of statistic expected[j]; four units at a time share what is read."""
+    n, n_full = statistic.size, out.size - out.size % 4
+    for j in range(0, n_full, 4):
+        p0 = p1 = p2 = p3 = 0.0
+        for i in range(n):
+            s = statistic[i]
+            p0 += s * expected[j, i]
+            p1 += s * expected[j + 1, i]
+            p2 += s * expected[j + 2, i]
+            p3 += s * expected[j + 3, i]
+        out[j] += weight * p0
+        out[j + 1] += weight * p1
+        out[j + 2] += weight * p2
+        out[j + 3] += weight * p3
+    for j in range(n_full, out.size):
+        product = 0.0
+        for i in range(n):
+            product += statistic[i] * expected[j, i]
+        out[j] += weight * product
+
+
+@compiled(sums=True)
 def _add_phase(
     phase: Phase,
     rows: Integers,
@@ -65,6 +88,7 @@ def _add_phase(
     offsets: Integers,
     bias: Array,
     coupling: Array,
+    coupling_place: Integers,
     hidden_bias: Array,
     n_sweeps: int,
     sign: float,
@@ -75,39 +99,58 @@ def _add_phase(
     mean_hidden: Array,
 ) -> None:
     """Move the chains of a batch and add ``sign`` times their mean statistics, hidden units and products."""
-    # Arrays of their own names: taking one out of a tuple inside a loop costs more than the work there.
     lower, upper, beginning, kept_values, kept_streams, tied, afresh = phase
-    n, n_columns = rows.size, lower.shape[1]
-    values, streams, fields = np.empty((n, n_columns)), np.empty((n, 4), np.uint64), np.empty((n, hidden_bias.size))
-    for i in range(n):
-        chain = rows[i] if tied else i
-        for c in range(n_columns):
-            values[i, c] = beginning[rows[i], c] if afresh else kept_values[chain, c]
-        for k in range(4):
-            streams[i, k] = kept_streams[chain, k]
-    sweep_chains(slice(0, n), rows, lower, upper, codes, offsets, bias, coupling, hidden_bias, n_sweeps, values, streams, fields)
-    statistics = np.empty((n, bias.size))
-    fill_statistics(values, codes, offsets, statistics)
-    weight = sign / n
-    expected, work = np.empty(hidden_bias.size), np.empty(hidden_bias.size, np.int64)
-    for i in range(n):
-        chain = rows[i] if tied else i
-        for c in range(n_columns):
-            kept_values[chain, c] = values[i, c]
-        for k in range(4):
-            kept_streams[chain, k] = streams[i, k]
-        exponentials(fields[i], expected, work)
-        for j in range(expected.size):
-            expected[j] = weight / (1.0 + expected[j])
-            by_hidden[j] += expected[j]
-            mean_hidden[j] += abs(expected[j])
-        for d in range(bias.size):
-            s = statistics[i, d]
-            if s != 0.0:
-                by_bias[d] += weight * s
-                mean_statistics[d] += s / n
-                for j in range(expected.size):
-                    by_coupling[d, j] += s * expected[j]
+    n, n_columns, n_statistics, n_hidden = rows.size, lower.shape[1], bias.size, hidden_bias.size
+    values, streams = np.empty((n_columns, n)), np.empty((4, n), np.uint64)
+    statistics, fields, expected = np.empty((n_statistics, n)), np.empty((n_hidden, n)), np.empty((n_hidden, n))
+    chains = rows if tied else np.arange(n)
+    for c in range(n_columns):
+        for i in range(n):
+            values[c, i] = beginning[rows[i], c] if afresh else kept_values[chains[i], c]
+    for k in range(4):
+        for i in range(n):
+            streams[k, i] = kept_streams[k, chains[i]]
+    for first in range(0, n, CHAINS_PER_BLOCK):
+        last = min(first + CHAINS_PER_BLOCK, n)
+        sweep_block(
+            first,
+            last,
+            rows,
+            lower,
+            upper,
+            codes,
+            offsets,
+            bias,
+            coupling,
+            hidden_bias,
+            n_sweeps,
+            values,
+            streams,
+            statistics,
+            fields,
+        )
+    for c in range(n_columns):
+        for i in range(n):
+            kept_values[chains[i], c] = values[c, i]
+    for k in range(4):
+        for i in range(n):
+            kept_streams[k, chains[i]] = streams[k, i]
+    exponentials(fields.ravel(), expected.ravel())
+    for j in range(n_hidden):
+        total = 0.0
+        for i in range(n):
+            expected[j, i] = 1.0 / (1.0 + expected[j, i])
+            total += expected[j, i]
+        by_hidden[j] += sign * total / n
+        mean_hidden[j] += total / n
+    for d in range(n_statistics):
+        total = 0.0
+        for i in range(n):
+            total += statistics[d, i]
+        by_bias[d] += sign * total / n
+        mean_statistics[d] += total / n
+        if coupling_place[d] >= 0:
+            _add_mean_products(sign / n, statistics[d], expected, by_coupling[d])
 
 
 @compiled()
@@ -137,6 +180,7 @@ def batch_gradient(
             offsets,
             bias,
             coupling,
+            learner.coordinates.coupling_place,
             hidden_bias,
             step.n_sweeps,
             sign,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,18 @@ __all__ = ["Coordinates"]
 
 _LARGEST_SHAPE = 300.0  # of V and c each
 _PRECISIONS = (0.02, 200.0)  # of 1 / (2 sigma^2), columns being standardised: sigma between 0.05 and 5
+
+
+class _Places(NamedTuple):
+    """Statistics by role, the units of z, and the rates that keep the means of times when shapes grow by one."""
+
+    coupled: NDArray[np.int64]
+    learned: NDArray[np.int64]
+    centred: NDArray[np.int64]
+    rates: NDArray[np.int64]
+    coupling_unit: Array
+    bias_unit: Array
+    shear: Array
 
 
 @dataclass(frozen=True)
@@ -110,7 +123,21 @@ class Coordinates:
 
     # --- the map and its adjoint ---
 
-    @property
+    @cached_property
+    def _places(self) -> _Places:
+        coupled, learned = np.flatnonzero(self.coupled), np.flatnonzero(self.learned_bias)
+        rates = self.shapes - 1
+        return _Places(
+            coupled,
+            learned,
+            np.flatnonzero(self._centred & self.learned_bias),
+            rates,
+            1.0 / self.scale[coupled, None],
+            1.0 / self.scale[learned],
+            1.0 / self.mean[rates],
+        )
+
+    @cached_property
     def n_couplings(self) -> int:
         """Statistics with couplings."""
         return int(self.coupled.sum())
@@ -128,46 +155,38 @@ class Coordinates:
     def to_natural(self, z: Array) -> Natural:
         """The natural parameters at z."""
         hidden, couplings, biases = self.split(z)
+        at = self._places
         coupling = np.zeros((self.layout.n_statistics, self.n_hidden))
-        coupling[self.coupled] = couplings / self.scale[self.coupled, None]
+        coupling[at.coupled] = couplings * at.coupling_unit
         bias = self.fixed_bias.copy()
-        bias[self.learned_bias] = biases / self.scale[self.learned_bias]
-        for v in self.shapes:
-            coupling[v - 1] += self._shear(v) * coupling[v]
-            bias[v - 1] += self._shear(v) * bias[v]
-        centred = self._centred & self.learned_bias
-        bias[centred] -= 0.5 * coupling[centred].sum(axis=1)
+        bias[at.learned] = biases * at.bias_unit
+        coupling[at.rates] += at.shear[:, None] * coupling[self.shapes]
+        bias[at.rates] += at.shear * bias[self.shapes]
+        bias[at.centred] -= 0.5 * coupling[at.centred].sum(axis=1)
         return Natural(bias, coupling, hidden - self.mean @ coupling, 0.0)
 
     def from_natural(self, natural: Natural) -> Array:
         """The z of some natural parameters, cut to the bounds."""
+        at = self._places
         bias, coupling = natural.bias.copy(), natural.coupling.copy()
         hidden = natural.hidden_bias + self.mean @ coupling
-        centred = self._centred & self.learned_bias
-        bias[centred] += 0.5 * coupling[centred].sum(axis=1)
-        for v in self.shapes:
-            coupling[v - 1] -= self._shear(v) * coupling[v]
-            bias[v - 1] -= self._shear(v) * bias[v]
-        couplings = coupling[self.coupled] * self.scale[self.coupled, None]
-        z = np.concatenate([hidden, couplings.ravel(), bias[self.learned_bias] * self.scale[self.learned_bias]])
+        bias[at.centred] += 0.5 * coupling[at.centred].sum(axis=1)
+        coupling[at.rates] -= at.shear[:, None] * coupling[self.shapes]
+        bias[at.rates] -= at.shear * bias[self.shapes]
+        z = np.concatenate([hidden, (coupling[at.coupled] / at.coupling_unit).ravel(), bias[at.learned] / at.bias_unit])
         clipped: Array = np.clip(z, *self.bounds())
         return clipped
 
     def pull_back(self, gradient: Natural) -> Array:
         """The gradient by z."""
-        centred = self._centred & self.learned_bias
-        coupling = gradient.coupling - np.outer(self.mean, gradient.hidden_bias)
-        coupling[centred] -= 0.5 * gradient.bias[centred, None]
+        at = self._places
+        coupling = gradient.coupling - self.mean[:, None] * gradient.hidden_bias
+        coupling[at.centred] -= 0.5 * gradient.bias[at.centred, None]
         bias = gradient.bias.copy()
-        for v in self.shapes:
-            coupling[v] += self._shear(v) * coupling[v - 1]
-            bias[v] += self._shear(v) * bias[v - 1]
-        couplings = coupling[self.coupled] / self.scale[self.coupled, None]
-        return np.concatenate([gradient.hidden_bias, couplings.ravel(), bias[self.learned_bias] / self.scale[self.learned_bias]])
-
-    def _shear(self, shape_statistic: int) -> float:
-        """Rate that keeps the mean of x when the shape grows by one."""
-        return float(1.0 / self.mean[shape_statistic - 1])
+        coupling[self.shapes] += at.shear[:, None] * coupling[at.rates]
+        bias[self.shapes] += at.shear * bias[at.rates]
+        couplings = coupling[at.coupled] * at.coupling_unit
+        return np.concatenate([gradient.hidden_bias, couplings.ravel(), bias[at.learned] * at.bias_unit])
 
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest z."""

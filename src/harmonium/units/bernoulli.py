@@ -19,20 +19,25 @@ from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlo
 __all__ = ["Bernoulli", "draw", "write_statistics"]
 
 
-@compiled(inline=True)
-def write_statistics(x: float, out: Array, first: int, last: int) -> None:
+@compiled()
+def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
     """The statistic is x itself."""
-    out[first] = x
+    for i in range(x.size):
+        out[first, i] = x[i]
 
 
-@compiled(inline=True)
-def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+@compiled()
+def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """0 or 1, whichever of the two lies in (lower, upper]."""
-    if not lower < 0.0:
-        return 1.0
-    if upper < 1.0:
-        return 0.0
-    return 1.0 if open_uniform(stream) * (1.0 + exp(natural[first])) < 1.0 else 0.0
+    for i in range(out.size):
+        if lower[i] == upper[i]:
+            continue
+        if not lower[i] < 0.0:
+            out[i] = 1.0
+        elif upper[i] < 1.0:
+            out[i] = 0.0
+        else:
+            out[i] = 1.0 if open_uniform(streams, i) * (1.0 + exp(natural[first, i])) < 1.0 else 0.0
 
 
 @dataclass(frozen=True)

@@ -21,34 +21,41 @@ from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlo
 __all__ = ["Categorical", "draw", "write_statistics"]
 
 
-@compiled(inline=True)
-def write_statistics(x: float, out: Array, first: int, last: int) -> None:
+@compiled()
+def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
     """The one-hot code of level x."""
     for place in range(first, last):
-        out[place] = 0.0
-    out[first + int(x)] = 1.0
+        for i in range(x.size):
+            out[place, i] = 1.0 if x[i] == place - first else 0.0
 
 
 @compiled()
-def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
-    """A level in (lower, upper]."""
+def _draw_level(natural: Array, first: int, last: int, lower: float, upper: float, streams: NDArray[np.uint64], i: int) -> float:
     lowest = inf
     for level in range(last - first):
         if lower < level <= upper:
-            lowest = min(lowest, natural[first + level])
+            lowest = min(lowest, natural[first + level, i])
     total = 0.0
     for level in range(last - first):
         if lower < level <= upper:
-            total += exp(lowest - natural[first + level])
-    remaining = open_uniform(stream) * total
+            total += exp(lowest - natural[first + level, i])
+    remaining = open_uniform(streams, i) * total
     chosen = -1
     for level in range(last - first):
         if lower < level <= upper:
             chosen = level
-            remaining -= exp(lowest - natural[first + level])
+            remaining -= exp(lowest - natural[first + level, i])
             if remaining < 0.0:
                 break
     return float(chosen)
+
+
+@compiled()
+def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
+    """A level in (lower, upper]."""
+    for i in range(out.size):
+        if lower[i] != upper[i]:
+            out[i] = _draw_level(natural, first, last, lower[i], upper[i], streams, i)
 
 
 @dataclass(frozen=True)

@@ -68,35 +68,43 @@ def _contact(z: float, mode: float) -> tuple[float, float, float]:
 
 
 @compiled()
-def _draw_standard(lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+def _draw_standard(lower: float, upper: float, streams: NDArray[np.uint64], i: int) -> float:
     """A standard normal number in [lower, upper], one of which is finite."""
     mode = min(max(0.0, lower), upper)
     reach = sqrt(mode * mode + 2.0) - abs(mode)
     left, right = _contact(max(mode - reach, lower), mode), _contact(min(mode + reach, upper), mode)
     hat = make_hat(left, _contact(mode, mode), right, lower, upper)
     for _ in range(MOST_PROPOSALS):
-        z, log_hat = draw_from_hat(hat, stream)
-        if accept(_contact(z, mode)[1] - log_hat, stream):
+        z, log_hat = draw_from_hat(hat, streams, i)
+        if accept(_contact(z, mode)[1] - log_hat, streams, i):
             return z
     return mode
 
 
-@compiled(inline=True)
-def write_statistics(x: float, out: Array, first: int, last: int) -> None:
+@compiled()
+def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
     """The statistics (x, x^2)."""
-    out[first] = x
-    out[first + 1] = x * x
+    for i in range(x.size):
+        out[first, i] = x[i]
+        out[first + 1, i] = x[i] * x[i]
 
 
-@compiled(inline=True)
-def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
-    """One draw in (lower, upper]."""
-    scale = sqrt(0.5 / natural[first + 1])
-    mean = -natural[first] * scale * scale
-    if lower == -inf and upper == inf:
-        return float(mean + scale * normal(stream))
-    x = mean + scale * _draw_standard((lower - mean) / scale, (upper - mean) / scale, stream)
-    return float(min(max(x, lower), upper))
+@compiled()
+def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
+    """A number in (lower, upper]."""
+    scale, quadratic = np.nan, np.nan
+    for i in range(out.size):
+        low, high = lower[i], upper[i]
+        if low == high:
+            continue
+        if natural[first + 1, i] != quadratic:  # hidden units do not act on it, so it is the same for all
+            quadratic = natural[first + 1, i]
+            scale = sqrt(0.5 / quadratic)
+        mean = -natural[first, i] * scale * scale
+        if low == -inf and high == inf:
+            out[i] = mean + scale * normal(streams, i)
+        else:
+            out[i] = min(max(mean + scale * _draw_standard((low - mean) / scale, (high - mean) / scale, streams, i), low), high)
 
 
 @dataclass(frozen=True)

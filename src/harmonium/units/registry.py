@@ -28,12 +28,9 @@ def unit_code(unit: Unit) -> int:
     return UNITS.index(type(unit))
 
 
-@compiled(inline=True)
-def write_statistics(code: int, x: float, out: Array, first: int, last: int) -> None:
-    """Write the statistics of an observed value to places ``first`` to ``last`` of a vector.
-
-    Compiled code passes places rather than slices: making a slice costs more than the work.
-    """
+@compiled()
+def write_statistics(code: int, x: Array, out: Array, first: int, last: int) -> None:
+    """Write the statistics of a column's values to rows ``first`` to ``last`` of an array (statistics, values)."""
     if code == 0:
         _write_bernoulli(x, out, first, last)
     elif code == 1:
@@ -44,17 +41,17 @@ def write_statistics(code: int, x: float, out: Array, first: int, last: int) -> 
         _write_truncated_gamma(x, out, first, last)
 
 
-@compiled(inline=True)
-def draw(code: int, natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
-    """Draw a value given its natural parameters; NaN bounds mean that nothing is known, equal ones that all is."""
-    if lower == upper:
-        return lower
-    if np.isnan(lower):
-        lower, upper = -np.inf, np.inf
+@compiled()
+def draw(code: int, natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
+    """Draw a column's values, each in its interval and with a stream of its own, given natural parameters (statistics, values).
+
+    Bounds are infinite where nothing is known; where they are equal, the value stays as it is.
+    """
     if code == 0:
-        return _draw_bernoulli(natural, first, last, lower, upper, stream)
-    if code == 1:
-        return _draw_categorical(natural, first, last, lower, upper, stream)
-    if code == 2:
-        return _draw_gaussian(natural, first, last, lower, upper, stream)
-    return _draw_truncated_gamma(natural, first, last, lower, upper, stream)
+        _draw_bernoulli(natural, first, last, lower, upper, streams, out)
+    elif code == 1:
+        _draw_categorical(natural, first, last, lower, upper, streams, out)
+    elif code == 2:
+        _draw_gaussian(natural, first, last, lower, upper, streams, out)
+    else:
+        _draw_truncated_gamma(natural, first, last, lower, upper, streams, out)

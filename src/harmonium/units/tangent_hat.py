@@ -48,20 +48,14 @@ class Hat(NamedTuple):
 
 
 @compiled(inline=True)
-def _piece(tangent: tuple[float, float, float], lower: float, upper: float) -> Piece:
-    """The part of a tangent (point, log density, slope) over [lower, upper]."""
-    p, f, slope = tangent
-    length = max(upper - lower, 0.0)
-    steepness = abs(slope)
-    peak = upper if slope > 0.0 else lower
-    direction = -1.0 if slope > 0.0 else 1.0
-    if length == 0.0:
-        return Piece(peak, direction, f, steepness, 0.0, 0.0, 0.0)
-    height = f + slope * (peak - p)
+def _piece(peak: float, direction: float, height: float, steepness: float, length: float) -> Piece:
+    top = 1.0 if height == 0.0 else exp(height)  # nought is common: an inner mode's tangent is level
+    if not length > 0.0:
+        return Piece(peak, direction, height, 0.0, 0.0, 0.0, 0.0)
     if steepness * length < _FLAT:
-        return Piece(peak, direction, height, 0.0, length, 0.0, exp(height) * length)
+        return Piece(peak, direction, height, 0.0, length, 0.0, top * length)
     fall = expm1(-steepness * length)
-    return Piece(peak, direction, height, steepness, length, fall, -exp(height) * fall / steepness)
+    return Piece(peak, direction, height, steepness, length, fall, -top * fall / steepness)
 
 
 @compiled(inline=True)
@@ -72,9 +66,11 @@ def _draw_from_piece(piece: Piece, u: float) -> tuple[float, float]:
 
 
 @compiled()
-def draw_exponential(slope: float, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
+def draw_exponential(slope: float, lower: float, upper: float, streams: NDArray[np.uint64], i: int) -> float:
     """Draw x from the density proportional to e^(slope x) on [lower, upper]."""
-    x, _ = _draw_from_piece(_piece((lower, 0.0, slope), lower, upper), open_uniform(stream))
+    rising = slope > 0.0
+    piece = _piece(upper if rising else lower, -1.0 if rising else 1.0, 0.0, abs(slope), upper - lower)
+    x, _ = _draw_from_piece(piece, open_uniform(streams, i))
     return min(max(x, lower), upper)
 
 
@@ -96,18 +92,24 @@ def make_hat(
 ) -> Hat:
     """The lowest of three tangents on [lower, upper].
 
-    ``left``, ``mode`` and ``right`` are points of contact in ascending order, each as (point, log density, slope). An end of the
-    interval may be infinite.
+    ``left``, ``mode`` and ``right`` are points of contact in ascending order, each as (point, log density relative to the mode, slope).
+    An end of the interval may be infinite.
     """
-    first = _crossing(left, mode)
-    second = _crossing(mode, right)
-    return Hat(_piece(left, lower, first), _piece(mode, first, second), _piece(right, second, upper))
+    first, second = _crossing(left, mode), _crossing(mode, right)
+    slope = mode[2]
+    at_first, at_second = slope * (first - mode[0]), slope * (second - mode[0])
+    rising = slope > 0.0
+    return Hat(
+        _piece(first, -1.0, at_first, max(left[2], 0.0), first - lower),
+        _piece(second if rising else first, -1.0 if rising else 1.0, at_second if rising else at_first, abs(slope), second - first),
+        _piece(second, 1.0, at_second, max(-right[2], 0.0), upper - second),
+    )
 
 
 @compiled(inline=True)
-def draw_from_hat(hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, float]:
+def draw_from_hat(hat: Hat, streams: NDArray[np.uint64], i: int) -> tuple[float, float]:
     """Draw a proposal; return it with the hat's log height there."""
-    u = open_uniform(stream) * (hat.left.area + hat.middle.area + hat.right.area)
+    u = open_uniform(streams, i) * (hat.left.area + hat.middle.area + hat.right.area)
     if u < hat.left.area:
         return _draw_from_piece(hat.left, u / hat.left.area)
     u -= hat.left.area
@@ -117,7 +119,7 @@ def draw_from_hat(hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, float]:
 
 
 @compiled(inline=True)
-def accept(log_ratio: float, stream: NDArray[np.uint64]) -> bool:
+def accept(log_ratio: float, streams: NDArray[np.uint64], i: int) -> bool:
     """True with probability e^log_ratio, for a ratio of at most one."""
-    u = open_uniform(stream)
+    u = open_uniform(streams, i)
     return u <= 1.0 + log_ratio or u <= exp(log_ratio)  # e^z >= 1 + z: the exponential is seldom needed

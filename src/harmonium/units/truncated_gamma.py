@@ -168,31 +168,37 @@ def interval_mass(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: Ar
 
 
 @compiled(inline=True)
-def _left_contact(k: float, beta: float, mode: float) -> float:
-    """The point left of the mode where k ln x - beta x has dropped by about one, from its second-order expansion in ln x."""
-    slope = k - beta * mode
-    v = 1.0 / slope if beta <= 0.0 else 2.0 / (slope + sqrt(slope * slope + 2.0 * beta * mode))
-    return mode * exp(-min(v, 2.0))
-
-
-@compiled(inline=True)
-def _right_contact(k: float, beta: float, mode: float) -> float:
-    """The point right of the mode where k ln x - beta x has dropped by about one, from its second-order expansion in x."""
-    slope = beta - k / mode
-    return mode + 2.0 / (slope + sqrt(slope * slope + 2.0 * k / (mode * mode)))
-
-
-@compiled(inline=True)
 def _contact(k: float, beta: float, mode: float, p: float) -> tuple[float, float, float]:
     """The tangent at p as (point, log density relative to the mode, slope)."""
     return p, k * log1p((p - mode) / mode) - beta * (p - mode), k / p - beta
 
 
 @compiled(inline=True)
+def _left_contact(k: float, beta: float, mode: float, lower: float) -> tuple[float, float, float]:
+    """Left of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in ln x."""
+    slope = k - beta * mode
+    v = 1.0 / slope if beta <= 0.0 else 2.0 / (slope + sqrt(slope * slope + 2.0 * beta * mode))
+    v = min(v, 2.0)
+    p = mode * exp(-v)
+    if p < lower:
+        return _contact(k, beta, mode, lower)
+    return p, -k * v - beta * (p - mode), k / p - beta
+
+
+@compiled(inline=True)
+def _right_contact(k: float, beta: float, mode: float, upper: float) -> tuple[float, float, float]:
+    """Right of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in x."""
+    slope = beta - k / mode
+    p = mode + 2.0 / (slope + sqrt(slope * slope + 2.0 * k / (mode * mode)))
+    return _contact(k, beta, mode, min(p, upper))
+
+
+@compiled(inline=True)
 def _hat(k: float, beta: float, mode: float, lower: float, upper: float) -> Hat:
-    left = max(_left_contact(k, beta, mode), lower) if mode > lower else mode
-    right = min(_right_contact(k, beta, mode), upper) if mode < upper else mode
-    return make_hat(_contact(k, beta, mode, left), _contact(k, beta, mode, mode), _contact(k, beta, mode, right), lower, upper)
+    middle = mode, 0.0, 0.0 if lower < mode < upper else k / mode - beta
+    left = _left_contact(k, beta, mode, lower) if mode > lower else middle
+    right = _right_contact(k, beta, mode, upper) if mode < upper else middle
+    return make_hat(left, middle, right, lower, upper)
 
 
 @compiled(inline=True)
@@ -201,27 +207,31 @@ def _mode(k: float, beta: float, lower: float, upper: float) -> float:
 
 
 @compiled(inline=True)
-def _draw_counted(k: float, beta: float, mode: float, hat: Hat, stream: NDArray[np.uint64]) -> tuple[float, int]:
+def _draw_counted(k: float, beta: float, mode: float, hat: Hat, streams: NDArray[np.uint64], i: int) -> tuple[float, int]:
     """One draw from x^k e^(-beta x) under a hat, with the number of proposals it took."""
     for n_proposals in range(1, MOST_PROPOSALS):
-        x, log_hat = draw_from_hat(hat, stream)
-        if x > 0.0 and accept(k * log(x / mode) - beta * (x - mode) - log_hat, stream):
+        x, log_hat = draw_from_hat(hat, streams, i)
+        if x > 0.0 and accept(k * log(x / mode) - beta * (x - mode) - log_hat, streams, i):
             return x, n_proposals
     return mode, MOST_PROPOSALS
 
 
 @compiled()
-def draw(natural: Array, first: int, last: int, lower: float, upper: float, stream: NDArray[np.uint64]) -> float:
-    """One draw given the natural parameters (beta, alpha - 1); bounds beyond the unit interval are cut to it."""
-    k, beta, lower, upper = natural[first + 1], natural[first], max(lower, 0.0), min(upper, 1.0)
-    if k < _FLAT_SHAPE:
-        return draw_exponential(-beta, lower, upper, stream)
-    mode = _mode(k, beta, lower, upper)
-    return _draw_counted(k, beta, mode, _hat(k, beta, mode, lower, upper), stream)[0]
+def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
+    """A time in (lower, upper], given the natural parameters (beta, alpha - 1); bounds beyond the unit interval are cut to it."""
+    for i in range(out.size):
+        if lower[i] == upper[i]:
+            continue
+        k, beta, low, high = natural[first + 1, i], natural[first, i], max(lower[i], 0.0), min(upper[i], 1.0)
+        if k < _FLAT_SHAPE:
+            out[i] = draw_exponential(-beta, low, high, streams, i)
+        else:
+            mode = _mode(k, beta, low, high)
+            out[i] = _draw_counted(k, beta, mode, _hat(k, beta, mode, low, high), streams, i)[0]
 
 
 @compiled()
-def _draws(alpha: Array, beta: Array, lower: Array, upper: Array, stream: NDArray[np.uint64], out: Array) -> int:
+def _draws(alpha: Array, beta: Array, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> int:
     """One draw for each set of parameters; equal neighbours share a hat. Returns the number of proposals."""
     n_proposals = 0
     k = rate = low = high = mode = np.nan
@@ -229,14 +239,14 @@ def _draws(alpha: Array, beta: Array, lower: Array, upper: Array, stream: NDArra
     for i in range(out.size):
         new = (_at(alpha, i) - 1.0, _at(beta, i), _at(lower, i), _at(upper, i))
         if new[0] < _FLAT_SHAPE:
-            out[i] = draw_exponential(-new[1], new[2], new[3], stream)
+            out[i] = draw_exponential(-new[1], new[2], new[3], streams, 0)
             n_proposals += 1
             continue
         if new != (k, rate, low, high):
             k, rate, low, high = new
             mode = _mode(k, rate, low, high)
             hat = _hat(k, rate, mode, low, high)
-        out[i], n = _draw_counted(k, rate, mode, hat, stream)
+        out[i], n = _draw_counted(k, rate, mode, hat, streams, 0)
         n_proposals += n
     return n_proposals
 
@@ -267,18 +277,19 @@ def sample(alpha: ArrayLike, beta: ArrayLike, lower: ArrayLike, upper: ArrayLike
     """
     arguments = IntervalArguments(alpha, beta, lower, upper)
     out = np.empty(arguments.size)
-    _draws(*arguments.flat(), spawn(rng, 1)[0], out)
+    _draws(*arguments.flat(), spawn(rng, 1), out)
     return out.reshape(arguments.shape)
 
 
 # --- the unit ---------------------------------------------------------------------------------------------------------
 
 
-@compiled(inline=True)
-def write_statistics(x: float, out: Array, first: int, last: int) -> None:
+@compiled()
+def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
     """The statistics (x, -ln x)."""
-    out[first] = x
-    out[first + 1] = -log(x)
+    for i in range(x.size):
+        out[first, i] = x[i]
+        out[first + 1, i] = -log(x[i])
 
 
 @dataclass(frozen=True)
