@@ -20,9 +20,14 @@ LAYERS = [
     "datasets",
     "training",
     "inference",
+    "metrics",
+    "answers",
     "storage",
+    "likeness",
+    "pooling",
     "estimator",
     "selection",
+    "plots",
 ]
 
 

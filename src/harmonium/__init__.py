@@ -9,12 +9,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harmonium import datasets, units
+    from harmonium import datasets, metrics, plots, units
     from harmonium.estimator import SurvivalHarmonium, load
+    from harmonium.likeness import fidelity
+    from harmonium.pooling import pool
     from harmonium.selection import SurvivalHarmoniumCV
     from harmonium.table.endpoints import endpoints
+    from harmonium.table.landmark import landmark
 
-__all__ = ["SurvivalHarmonium", "SurvivalHarmoniumCV", "datasets", "endpoints", "load", "units"]
+__all__ = [
+    "SurvivalHarmonium",
+    "SurvivalHarmoniumCV",
+    "datasets",
+    "endpoints",
+    "fidelity",
+    "landmark",
+    "load",
+    "metrics",
+    "plots",
+    "pool",
+    "units",
+]
 
 __version__ = "0.1.0"
 
@@ -22,7 +37,10 @@ _HOMES = {
     "SurvivalHarmonium": "harmonium.estimator",
     "SurvivalHarmoniumCV": "harmonium.selection",
     "endpoints": "harmonium.table.endpoints",
+    "fidelity": "harmonium.likeness",
+    "landmark": "harmonium.table.landmark",
     "load": "harmonium.estimator",
+    "pool": "harmonium.pooling",
 }
 
 

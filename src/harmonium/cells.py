@@ -167,6 +167,17 @@ class Cells:
             upper=tuple(n if c else old for c, n, old in zip(chosen, nothing, self.upper, strict=True)),
         )
 
+    def part(self, rows: slice | NDArray[np.int64]) -> Cells:
+        """The cells of some rows; a slice copies nothing."""
+        return replace(self, lower=tuple(part[rows] for part in self.lower), upper=tuple(part[rows] for part in self.upper))
+
+    def column(self, column: int) -> tuple[Array, Array]:
+        """Bounds of one column, NaN where nothing is known."""
+        for block, lower, upper in zip(self.layout.blocks, self.lower, self.upper, strict=True):
+            if block.columns.start <= column < block.columns.stop:
+                return lower[:, column - block.columns.start], upper[:, column - block.columns.start]
+        raise IndexError(f"there is no column {column}; the layout has {self.layout.n_columns}")
+
     def bounds(self, rows: slice | NDArray[np.int64] = slice(None)) -> tuple[Array, Array]:
         """Two contiguous (rows, columns) arrays of the chosen rows."""
         return _beside(self.lower, rows), _beside(self.upper, rows)

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
-from sksurv.functions import StepFunction
-from sksurv.metrics import concordance_index_censored
 
+from harmonium.answers.explanation import Explanation
+from harmonium.answers.generation import Generation
+from harmonium.answers.predictions import Predictions
 from harmonium.cells import Cells
-from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
-from harmonium.inference.survival import mean_position, survival
+from harmonium.metrics.concordance import concordance_index
 from harmonium.storage import load_model, save_model
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
 from harmonium.training.exact_trainer import ExactTrainer
 from harmonium.training.history import History
-from harmonium.training.objective import conditioned_cells, entry_cells, objective_terms
+from harmonium.training.objective import conditioned_cells, objective_terms
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.units.contract import Array
@@ -32,7 +32,7 @@ __all__ = ["SurvivalHarmonium", "load"]
 _CONTRASTIVE_L2 = 1e-3
 
 
-class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
+class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  # type: ignore[misc]
     """Joint model of several endpoints and covariates with gaps.
 
     Parameters
@@ -84,6 +84,8 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         Rows in training.
     history_ : DataFrame
         Progress of the optimiser.
+    n_iter_ : int
+        Iterations of the optimiser, or epochs.
     n_evaluations_ : int
         Gradients computed.
     event_times_ : dict
@@ -184,6 +186,7 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
                 self.parameters_ = trainer.fit(recorded, clamped, self.n_hidden, rng, history, start)
                 self.l2_, self.n_evaluations_ = trainer.l2, 0
         self.history_ = history.to_frame()
+        self.n_iter_ = max(1, len(self.history_))
         self.n_rows_ = recorded.n_rows
         self.__dict__.pop("_contrastive_state", None)
         return self
@@ -205,7 +208,7 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         trainer.partial_fit(state, recorded, clamped, self._contrastive_rng)
         self.parameters_ = state.parameters
         self.l2_, self.n_evaluations_, self.history_ = trainer.l2, 0, History().to_frame()
-        self.n_rows_ = getattr(self, "n_rows_", 0) + recorded.n_rows
+        self.n_rows_, self.n_iter_ = getattr(self, "n_rows_", 0) + recorded.n_rows, getattr(self, "n_iter_", 0) + 1
         return self
 
     def _learn_encoding(self, X: Any, known: Endpoints) -> None:
@@ -261,14 +264,13 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         )
 
     def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
-        candidate = clone(self)
+        candidate, known = clone(self), self._endpoints(y)
         for name in ("encoding_", "endpoint_names_", "event_times_", "n_features_in_"):
             setattr(candidate, name, getattr(self, name))
 
         def metrics(parameters: Parameters) -> dict[str, float]:
             candidate.parameters_ = parameters
-            concordance = candidate._concordance(y, lambda name: candidate.predict(X, name))
-            by_name = {f"concordance {name}": c for name, c in zip(self.endpoint_names_, concordance, strict=True)}
+            by_name = {f"concordance {name}": concordance_index(y, candidate.predict(X, name), endpoint=name) for name in known.names}
             return {"validation": float(candidate.log_likelihood(X, y).mean()), **by_name}
 
         return metrics
@@ -286,82 +288,6 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         if not (isinstance(weight, (int, float)) and 0.0 <= weight <= 1.0):
             raise ValueError(f'objective must be "conditional", "joint" or a weight between 0 and 1; found {self.objective!r}')
         return float(weight)
-
-    # --- what the model says ---
-
-    def predict_survival_function(self, X: Any, endpoint: str | None = None, times: Any = None, *, return_array: bool = False) -> Any:
-        """Probability of no event until each time.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-        endpoint : str, optional
-            By default the first.
-        times : array_like, optional
-            By default the distinct event times in training.
-        return_array : bool
-            An array (rows, times) rather than scikit-survival's step functions.
-        """
-        column = self._endpoint(endpoint)
-        times = self.event_times_[self.endpoint_names_[column]] if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if times.ndim != 1 or np.isnan(times).any() or (times < 0.0).any():
-            raise ValueError(f"times must be numbers that are not negative; found {times!r}")
-        positions = self.encoding_.scales[column].to_unit(times)
-        n_covariates = len(self.encoding_.modelled)
-        array = survival(self.parameters_, self._cells(X), n_covariates + column, positions, self.n_jobs)
-        return array if return_array else self.as_step_functions(times, array)
-
-    @staticmethod
-    def as_step_functions(times: Any, survival: Array) -> Any:
-        """Curves (rows, times) as scikit-survival's step functions."""
-        return np.array([StepFunction(times, row, domain=(0.0, None)) for row in survival], dtype=object)
-
-    def predict(self, X: Any, endpoint: str | None = None) -> Array:
-        """Risk: higher means sooner. Minus the mean event time on the time scale."""
-        column = self._endpoint(endpoint)
-        return -mean_position(self.parameters_, self._cells(X), len(self.encoding_.modelled) + column, self.n_jobs)
-
-    def score(self, X: Any, y: Any) -> float:
-        """Harrell's concordance index, averaged over endpoints."""
-        check_is_fitted(self, "parameters_")
-        return self.mean_concordance(y, lambda name: self.predict(X, name))
-
-    def mean_concordance(self, y: Any, risk: Callable[[str], Array]) -> float:
-        """Mean over endpoints of the concordance between what is recorded and the risk of an endpoint."""
-        return float(np.mean(self._concordance(y, risk)))
-
-    def _concordance(self, y: Any, risk: Callable[[str], Array]) -> list[float]:
-        """Of each endpoint; rows whose event time is known only to an interval do not count."""
-        known = self._endpoints(y)
-        out = []
-        for e, name in enumerate(known.names):
-            usable = known.event[:, e] | np.isinf(known.upper[:, e])
-            out.append(float(concordance_index_censored(known.event[usable, e], known.lower[usable, e], risk(name)[usable])[0]))
-        return out
-
-    def log_likelihood(self, X: Any, y: Any, kind: str = "conditional") -> Array:
-        """Ln p of every row, in the user's unit of time.
-
-        Parameters
-        ----------
-        X, y
-            As in :meth:`fit`.
-        kind : "conditional" or "joint"
-            Of the endpoints given the covariates, or of both. Numeric covariates count in their standardised unit.
-        """
-        check_is_fitted(self, "parameters_")
-        if kind not in ("conditional", "joint"):
-            raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
-        known = self._endpoints(y)
-        cells = self.encoding_.cells(self._covariates(X), *self.encoding_.times(known))
-        denominator = conditioned_cells if kind == "conditional" else entry_cells
-        given = denominator(cells, self.encoding_.entry(known))
-        slopes = np.zeros(cells.n_rows)
-        for e, scale in enumerate(self.encoding_.scales):
-            exact = known.event[:, e] & (known.lower[:, e] > 0.0)
-            slopes[exact] += scale.log_slope(known.lower[exact, e])
-        masses = (log_mass(self.parameters_, table, self.n_jobs) for table in (cells, given))
-        return next(masses) - next(masses) + slopes
 
     @property
     def paper_parameters_(self) -> dict[str, Array]:
@@ -387,36 +313,6 @@ class SurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-    # --- tables ---
-
-    def _endpoint(self, name: str | None) -> int:
-        check_is_fitted(self, "parameters_")
-        if name is None:
-            return 0
-        if name not in self.endpoint_names_:
-            raise ValueError(f"there is no endpoint {name!r}; the model has {', '.join(map(repr, self.endpoint_names_))}")
-        return self.endpoint_names_.index(name)
-
-    def _endpoints(self, y: Any) -> Endpoints:
-        known = parse_endpoints(y)
-        if known.names != self.endpoint_names_:
-            raise ValueError(f"y must have the endpoints {self.endpoint_names_}; found {known.names}")
-        return known
-
-    def _covariates(self, X: Any) -> Array:
-        """Encoded covariates; an array, whose columns have no names, must have as many as in training."""
-        n_columns = np.shape(X)[1] if np.ndim(X) == 2 and not hasattr(X, "columns") else self.n_features_in_
-        if n_columns != self.n_features_in_:
-            name = type(self).__name__
-            raise ValueError(f"X has {n_columns} features, but {name} is expecting {self.n_features_in_} features as input")
-        return self.encoding_.covariates(X)
-
-    def _cells(self, X: Any) -> Cells:
-        """Covariates as given, endpoints free."""
-        covariates = self._covariates(X)
-        nothing = np.broadcast_to(np.nan, (len(covariates), len(self.endpoint_names_)))
-        return self.encoding_.cells(covariates, nothing, nothing)
 
 
 def load(path: Any) -> SurvivalHarmonium:

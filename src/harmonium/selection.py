@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from harmonium.answers.predictions import as_step_functions
 from harmonium.estimator import SurvivalHarmonium
+from harmonium.metrics.orderings import global_concordance
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.units.contract import Array
@@ -110,22 +112,30 @@ class SurvivalHarmoniumCV(BaseEstimator):  # type: ignore[misc]
     def _base(self) -> SurvivalHarmonium:
         return clone(self.estimator) if self.estimator is not None else SurvivalHarmonium()
 
-    def predict_survival_function(self, X: Any, endpoint: str | None = None, times: Any = None, *, return_array: bool = False) -> Any:
+    def predict_survival_function(
+        self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None, return_array: bool = False
+    ) -> Any:
         """As :meth:`SurvivalHarmonium.predict_survival_function`, averaged over the chosen candidates."""
         check_is_fitted(self, "estimators_")
-        if len(self.estimators_) == 1:
-            return self.estimators_[0].predict_survival_function(X, endpoint, times, return_array=return_array)
         if times is None:
             times = self.best_estimator_.event_times_[endpoint or self.endpoint_names_[0]]
-        arrays = [m.predict_survival_function(X, endpoint, times, return_array=True) for m in self.estimators_]
-        array = np.tensordot(self.weights_, arrays, axes=1)
-        return array if return_array else self.best_estimator_.as_step_functions(times, array)
+        curves = [m.predict_survival_function(X, endpoint, times, given=given, return_array=True) for m in self.estimators_]
+        array = np.einsum("mn,mnt->nt", self._weights(X, given, len(curves[0])), curves)
+        return array if return_array else as_step_functions(times, array)
 
-    def predict(self, X: Any, endpoint: str | None = None) -> Array:
+    def predict(self, X: Any, endpoint: str | None = None, *, given: Any = None) -> Array:
         """Risk, averaged over the chosen candidates."""
         check_is_fitted(self, "estimators_")
-        risk: Array = np.tensordot(self.weights_, [m.predict(X, endpoint) for m in self.estimators_], axes=1)
-        return risk
+        risks = np.stack([m.predict(X, endpoint, given=given) for m in self.estimators_])
+        return np.asarray(np.sum(self._weights(X, given, risks.shape[1]) * risks, axis=0))
+
+    def _weights(self, X: Any, given: Any, n_rows: int) -> Array:
+        """Weights of the candidates for every row: each counts by how likely it had found what is given."""
+        if given is None or len(self.estimators_) == 1:
+            return np.repeat(self.weights_[:, None], n_rows, axis=1)
+        likelihood = np.stack([m.log_likelihood_of_given(X, given) for m in self.estimators_])
+        weights = self.weights_[:, None] * np.exp(likelihood - likelihood.max(axis=0))
+        return np.asarray(weights / weights.sum(axis=0))
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Conditional ln p of every row under the average."""
@@ -137,7 +147,7 @@ class SurvivalHarmoniumCV(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any) -> float:
         """Harrell's concordance index of the averaged risk, averaged over endpoints."""
         check_is_fitted(self, "estimators_")
-        return self.best_estimator_.mean_concordance(y, lambda name: self.predict(X, name))
+        return global_concordance(y, np.column_stack([self.predict(X, name) for name in self.endpoint_names_]))
 
 
 def _rows(table: Any, rows: Any) -> Any:

@@ -250,6 +250,7 @@ def _document(model: Any) -> dict[str, Any]:
         "fitted": {
             "l2": _to_json(model.l2_),
             "n_evaluations": _to_json(model.n_evaluations_),
+            "n_iter": _to_json(model.n_iter_),
             "n_features_in": _to_json(model.n_features_in_),
             "named_features": hasattr(model, "feature_names_in_"),
             "endpoint_names": list(model.endpoint_names_),
@@ -276,7 +277,7 @@ def _model(document: dict[str, Any], tensors: dict[str, Array], estimator: type[
     _require(tuple(fitted["endpoint_names"]) == names, "the summary and the encoding name different endpoints")
     _require(fitted["n_features_in"] == len(encoding.columns), "the summary and the encoding count different columns")
     _check_numbers("l2", fitted["l2"].values() if isinstance(fitted["l2"], dict) else [fitted["l2"]], least=0.0)
-    _check_numbers("n_evaluations", [fitted["n_evaluations"]], least=0)
+    _check_numbers("n_evaluations", [fitted["n_evaluations"], fitted["n_iter"]], least=0)
     _check_numbers("n_rows", [fitted["n_rows"]] if fitted["n_rows"] is not None else [], least=0)
     model.encoding_ = encoding
     model.event_times_ = {name: _event_times(tensors, e) for e, name in enumerate(names)}
@@ -284,7 +285,7 @@ def _model(document: dict[str, Any], tensors: dict[str, Array], estimator: type[
     _require(not tensors, f"there are tensors of no use: {', '.join(map(repr, sorted(tensors)))}")
     model.endpoint_names_ = names
     model.l2_ = fitted["l2"]
-    model.n_evaluations_ = fitted["n_evaluations"]
+    model.n_evaluations_, model.n_iter_ = fitted["n_evaluations"], fitted["n_iter"]
     model.n_features_in_ = len(encoding.columns)
     if fitted["named_features"]:
         model.feature_names_in_ = np.array([column.name for column in encoding.columns], dtype=object)
@@ -356,6 +357,11 @@ def _check_encoding(encoding: Encoding) -> None:
         _check_scale(scale)
     _check_numbers("the first recording of an endpoint", encoding.first_recordings, least=0.0)
     _require(0.0 not in encoding.first_recordings, "the first recording of an endpoint must not be at 0")
+    _require(len(encoding.follow_up) == len(names), "there must be one follow-up for each endpoint")
+    for follow_up in encoding.follow_up:
+        quantiles = follow_up.quantiles
+        ascending = len(quantiles) >= 2 and all(0.0 <= a <= b for a, b in pairwise(quantiles))
+        _require(ascending, "the quantiles of follow-up must be at least two ascending times")
 
 
 def _check_column(column: Column) -> None:
@@ -368,6 +374,8 @@ def _check_column(column: Column) -> None:
     enough = {"binary": distinct == 2, "categorical": distinct >= 2}.get(column.role, True)
     _require(enough, f"the {column.role} {where} cannot have {distinct} levels")
     _check_numbers(f"the mean of {where}", [column.mean])
+    ranged = column.role != "numeric" or (type(column.lowest) is type(column.highest) is float and column.lowest <= column.highest)
+    _require(ranged, f"the range of {where} must be two ascending numbers; found {column.lowest!r} and {column.highest!r}")
     _check_numbers(f"the scale of {where}", [column.scale], least=0.0)
     _require(column.scale > 0.0, f"the scale of {where} must not be 0")
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.engine.sweeps import CHAINS_PER_BLOCK, draw_uncoupled, sweep_block
+from harmonium.engine.sweeps import CHAINS_PER_BLOCK, draw_given, sweep_block
 from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.streams import spawn
 from harmonium.units.contract import Array
@@ -102,9 +102,16 @@ class Chains:
         unknown = (np.full((size, rows.size), np.nan) for size in (cells.layout.n_statistics, parameters.n_hidden))
         chains = cls(cells.layout, lower, upper, rows, by_column, streams, *unknown)
         if values is None:
-            bias = parameters.natural().bias
-            _in_blocks(lambda first, last: draw_uncoupled(first, last, *chains._data(), bias, by_column, streams), rows.size, n_threads)
+            chains.draw_given(np.repeat(parameters.natural().bias[:, None], rows.size, axis=1), n_threads)
         return chains
+
+    def draw_given(self, natural: Array, n_threads: int | None = None) -> None:
+        """Draw every unobserved value given its natural parameters (statistics, chains), in place."""
+        _in_blocks(
+            lambda first, last: draw_given(first, last, *self._data(), natural, self.values_by_column, self.streams),
+            self.rows.size,
+            n_threads,
+        )
 
     @property
     def values(self) -> Array:

@@ -15,7 +15,7 @@ from harmonium.streams import fill_uniform
 from harmonium.units.contract import Array
 from harmonium.units.registry import draw, write_statistics
 
-__all__ = ["CHAINS_PER_BLOCK", "add_products", "draw_uncoupled", "sweep_block"]
+__all__ = ["CHAINS_PER_BLOCK", "add_products", "draw_given", "sweep_block"]
 
 Integers = NDArray[np.int64]
 CHAINS_PER_BLOCK = 64
@@ -72,7 +72,7 @@ def _draw_hidden(fields: Array, hidden: Array, uniforms: Array, streams: NDArray
 
 
 @compiled()
-def draw_uncoupled(
+def draw_given(
     first: int,
     last: int,
     rows: Integers,
@@ -80,19 +80,18 @@ def draw_uncoupled(
     upper: Array,
     codes: Integers,
     offsets: Integers,
-    bias: Array,
+    natural: Array,
     values: Array,
     streams: NDArray[np.uint64],
 ) -> None:
-    """Draw every unobserved value of chains ``first`` to ``last`` as if no hidden unit acted on it."""
+    """Draw every unobserved value of chains ``first`` to ``last`` given its natural parameters (statistics, chains)."""
     n, n_columns = last - first, codes.size
     low, high = np.empty((n_columns, n)), np.empty((n_columns, n))
     _read_bounds(first, rows, lower, upper, low, high)
-    natural = np.repeat(bias, n).reshape(bias.size, n)
-    own_streams = streams[:, first:last].copy()
+    own_natural, own_streams = natural[:, first:last].copy(), streams[:, first:last].copy()
     for c in range(n_columns):
         x = low[c].copy()
-        draw(codes[c], natural, offsets[c], offsets[c + 1], low[c], high[c], own_streams, x)
+        draw(codes[c], own_natural, offsets[c], offsets[c + 1], low[c], high[c], own_streams, x)
         values[c, first:last] = x
     streams[:, first:last] = own_streams
 

@@ -48,7 +48,7 @@ class Column:
         The pandas type in which values are given back, such as "int64", "boolean", "object" (text) or "category".
     levels : tuple
         Of a binary or categorical column, or the only value of an ignored one.
-    mean, scale : float
+    mean, scale, lowest, highest : float
         Of a numeric column.
     categories : tuple
         Of a pandas category: all that were declared, whether they occurred or not.
@@ -62,6 +62,8 @@ class Column:
     levels: tuple[Any, ...] = ()
     mean: float = 0.0
     scale: float = 1.0
+    lowest: float = -np.inf
+    highest: float = np.inf
     categories: tuple[Any, ...] = ()
     ordered: bool = False
 
@@ -168,7 +170,8 @@ def _numeric(name: Any, kind: str, numbers: Array) -> Column:
     observed = numbers[~np.isnan(numbers)]
     size = float(np.abs(observed).max())  # squares of very large or small numbers would leave the range
     scale = size * float((observed / size).std()) or size
-    return Column(name, "numeric", kind, mean=size * float((observed / size).mean()), scale=scale)
+    mean, lowest, highest = size * float((observed / size).mean()), float(observed.min()), float(observed.max())
+    return Column(name, "numeric", kind, mean=mean, scale=scale, lowest=lowest, highest=highest)
 
 
 def _content(series: pd.Series) -> tuple[str, str]:

@@ -14,6 +14,7 @@ import pandas as pd
 from harmonium.cells import Cells, Layout
 from harmonium.table.columns import Column, infer_column
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.follow_up import FollowUp, fit_follow_up
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.time_scale import TimeScale, fit_time_scale
 from harmonium.units import TruncatedGamma
@@ -36,6 +37,7 @@ class Encoding:
     endpoint_names: tuple[str, ...]
     scales: tuple[TimeScale, ...]
     first_recordings: tuple[float, ...]
+    follow_up: tuple[FollowUp, ...]
 
     @classmethod
     def fit(
@@ -58,7 +60,7 @@ class Encoding:
             raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, y.names))}")
         scales = tuple(_fit_scale(name, time_scale, y.lower[:, e], y.upper[:, e], horizons.get(name)) for e, name in enumerate(y.names))
         first = tuple(_first_recording(y.lower[:, e], y.upper[:, e]) for e in range(len(y.names)))
-        return cls(columns, y.names, scales, first)
+        return cls(columns, y.names, scales, first, fit_follow_up(y))
 
     @cached_property
     def modelled(self) -> tuple[Column, ...]:
@@ -128,6 +130,7 @@ class Encoding:
             "endpoints": list(self.endpoint_names),
             "scales": [scale.to_dict() for scale in self.scales],
             "first_recordings": list(self.first_recordings),
+            "follow_up": [follow_up.to_list() for follow_up in self.follow_up],
         }
 
     @classmethod
@@ -138,6 +141,7 @@ class Encoding:
             tuple(stored["endpoints"]),
             tuple(TimeScale.from_dict(scale) for scale in stored["scales"]),
             tuple(stored["first_recordings"]),
+            tuple(FollowUp.from_list(follow_up) for follow_up in stored["follow_up"]),
         )
 
 

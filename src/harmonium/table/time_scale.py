@@ -85,6 +85,11 @@ class TimeScale:
             log_slope = log_slope - np.log(self.unit + time)
         return np.where(time <= self.horizon, log_slope - np.log(self._top), -np.inf)
 
+    @property
+    def knot_times(self) -> Array:
+        """Times at which the slope has a kink."""
+        return self._time(np.array(self.knots))
+
     @cached_property
     def rate(self) -> float:
         """Of the exponential beyond the last knot; 0 if 1 is reached there."""

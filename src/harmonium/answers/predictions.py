@@ -1,0 +1,246 @@
+"""Predictions: survival and what follows from it, for any endpoint and anything that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+from sksurv.functions import StepFunction
+
+from harmonium.answers.known import FittedModel
+from harmonium.cells import Cells
+from harmonium.engine.annealing import annealed_log_mass
+from harmonium.engine.exact import log_mass
+from harmonium.engine.states import EXACT_LIMIT
+from harmonium.inference.curves import density, groups_of_intervals, mean_position, own_interval, survival
+from harmonium.inference.hidden import Answer
+from harmonium.inference.joint import joint_density, joint_survival
+from harmonium.inference.quantiles import quantile
+from harmonium.metrics.orderings import global_concordance
+from harmonium.table.endpoints import Endpoints
+from harmonium.training.objective import conditioned_cells, entry_cells
+from harmonium.units.contract import Array
+
+__all__ = ["Predictions", "as_step_functions"]
+
+_N_NODES = 8  # of each piece in which a survival curve is integrated
+
+
+class Predictions(FittedModel):
+    """Answers about when events take place.
+
+    Every method takes ``given``: a table of endpoints, as :func:`harmonium.endpoints` or :func:`harmonium.landmark` makes it, with what is
+    known of any endpoint, the one that is asked for included. Endpoints that it does not have are unknown.
+    """
+
+    def predict_survival_function(
+        self,
+        X: Any,
+        endpoint: str | None = None,
+        times: Any = None,
+        *,
+        given: Any = None,
+        return_array: bool = False,
+        return_diagnostics: bool = False,
+    ) -> Any:
+        """Probability of no event until each time.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        endpoint : str, optional
+            By default the first.
+        times : array_like, optional
+            By default the distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints.
+        return_array : bool
+            An array (rows, times) rather than scikit-survival's step functions.
+        return_diagnostics : bool
+            Also return an :class:`~harmonium.inference.hidden.Answer` with Monte-Carlo errors and R-hat. Up to 14 hidden units answers are
+            exact, and its errors zero.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8()
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, random_state=0).fit(X, y)
+        >>> alive = model.predict_survival_function(X[:1], "os", [12, 24], given=hm.landmark(y[:1], 12), return_array=True)
+        >>> float(alive[0, 0])
+        1.0
+        """
+        e, times = self._endpoint(endpoint), self._times(endpoint, times)
+        answer = survival(
+            self.parameters_, self._known(X, given), self._column(e), self._scale(e).to_unit(times), self._sampling(), self.n_jobs
+        )
+        curves = answer.mean if return_array else as_step_functions(times, answer.mean)
+        return (curves, answer) if return_diagnostics else curves
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None, return_array: bool = False
+    ) -> Any:
+        """-ln S at each time, as :meth:`predict_survival_function`; infinite where S is zero."""
+        times = self._times(endpoint, times)
+        alive = self.predict_survival_function(X, endpoint, times, given=given, return_array=True)
+        with np.errstate(divide="ignore"):
+            hazard = -np.log(alive) + 0.0
+        return hazard if return_array else as_step_functions(times, hazard)
+
+    def predict_density(self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None) -> Array:
+        """Density of the event time at each time, in the unit of one over time; NaN in rows whose event time is given."""
+        e, times = self._endpoint(endpoint), self._times(endpoint, times)
+        scale = self._scale(e)
+        at_unit = density(self.parameters_, self._known(X, given), self._column(e), scale.to_unit(times), self._sampling(), self.n_jobs)
+        return at_unit.mean * np.exp(scale.log_slope(times))
+
+    def predict_hazard(self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None) -> Array:
+        """Density divided by survival, at each time."""
+        times = self._times(endpoint, times)
+        alive = self.predict_survival_function(X, endpoint, times, given=given, return_array=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.predict_density(X, endpoint, times, given=given) / alive)
+
+    def predict_quantile(self, X: Any, share: float = 0.5, endpoint: str | None = None, *, given: Any = None) -> Array:
+        """The time until which the event has happened with probability ``share``, for every row.
+
+        With the Kaplan-Meier time scale, times beyond follow-up are extrapolations: exponential beyond the last event.
+        """
+        e = self._endpoint(endpoint)
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"share must lie between 0 and 1; found {share!r}")
+        position = quantile(self.parameters_, self._known(X, given), self._column(e), share, self._sampling(), self.n_jobs)
+        times = self._scale(e).from_unit(position)
+        if given is not None:
+            known = self._given(given, len(times))
+            times = np.clip(times, known.lower[:, e], known.upper[:, e])
+        return times
+
+    def predict_median(self, X: Any, endpoint: str | None = None, *, given: Any = None) -> Array:
+        """The median event time of every row."""
+        return self.predict_quantile(X, 0.5, endpoint, given=given)
+
+    def predict_restricted_mean(self, X: Any, until: float, endpoint: str | None = None, *, given: Any = None) -> Array:
+        """Mean of the event time or ``until``, whichever comes first: the area under the survival curve."""
+        e = self._endpoint(endpoint)
+        if not (isinstance(until, Real) and 0.0 < until < np.inf):
+            raise ValueError(f"until must be a positive time; found {until!r}")
+        cells, scale, column, rng = self._known(X, given), self._scale(e), self._column(e), self._sampling()
+        lower, upper = own_interval(cells, column)
+        out = np.empty(cells.n_rows)
+        groups = groups_of_intervals(lower, upper)
+        for group, row in enumerate(np.unique(groups, return_index=True)[1]):
+            rows = np.flatnonzero(groups == group)
+            start = float(scale.from_unit(lower[row : row + 1])[0])
+            if lower[row] == upper[row] or start >= until:
+                out[rows] = min(start, until)
+                continue
+            ends = [] if upper[row] >= 1.0 else [float(scale.from_unit(upper[row : row + 1])[0])]
+            times, weights = _nodes(start, float(until), [*np.atleast_1d(scale.knot_times), *ends])
+            alive = survival(self.parameters_, cells.part(rows), column, scale.to_unit(times), rng, self.n_jobs).mean
+            out[rows] = start + alive @ weights
+        return out
+
+    def predict_joint_survival(self, X: Any, times: Mapping[str, Any], *, given: Any = None) -> Array:
+        """Probability that no endpoint has had its event until its time, on a grid.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+        times : mapping of endpoint to array_like
+            The grid; other endpoints are marginalised out, unless given.
+        given : DataFrame, optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows, times of the first endpoint, of the second, ...)
+        """
+        return self._on_grid(joint_survival, X, times, given).mean
+
+    def predict_joint_density(self, X: Any, times: Mapping[str, Any], *, given: Any = None) -> Array:
+        """Joint density of several endpoints' event times on a grid, as :meth:`predict_joint_survival`."""
+        out = self._on_grid(joint_density, X, times, given).mean
+        for axis, (name, at) in enumerate(times.items(), start=1):
+            slope = np.exp(self._scale(self._endpoint(name)).log_slope(self._times(name, at)))
+            out = out * slope.reshape([-1 if k == axis else 1 for k in range(out.ndim)])
+        return out
+
+    def predict(self, X: Any, endpoint: str | None = None, *, given: Any = None) -> Array:
+        """Risk: higher means sooner. Minus the mean event time on the time scale."""
+        e = self._endpoint(endpoint)
+        return -mean_position(self.parameters_, self._known(X, given), self._column(e), self._sampling(), self.n_jobs).mean[:, 0]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Harrell's concordance index, averaged over endpoints."""
+        check_is_fitted(self, "parameters_")
+        self._endpoints(y)
+        return global_concordance(y, np.column_stack([self.predict(X, name) for name in self.endpoint_names_]))
+
+    def log_likelihood(self, X: Any, y: Any, kind: str = "conditional") -> Array:
+        """Ln p of every row, in the user's unit of time.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`.
+        kind : "conditional" or "joint"
+            Of the endpoints given the covariates, or of both. Numeric covariates count in their standardised unit. Beyond 14 hidden units
+            it is estimated by annealed importance sampling.
+        """
+        check_is_fitted(self, "parameters_")
+        if kind not in ("conditional", "joint"):
+            raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
+        return self._log_likelihood(X, self._endpoints(y), kind)
+
+    def log_likelihood_of_given(self, X: Any, given: Any) -> Array:
+        """Ln p of what is given of the endpoints, some of which may be left out, given the covariates."""
+        check_is_fitted(self, "parameters_")
+        return self._log_likelihood(X, self._given(given, len(self._covariates(X))), "conditional")
+
+    def _log_likelihood(self, X: Any, known: Endpoints, kind: str) -> Array:
+        cells = self.encoding_.cells(self._covariates(X), *self.encoding_.times(known))
+        denominator = conditioned_cells if kind == "conditional" else entry_cells
+        given = denominator(cells, self.encoding_.entry(known))
+        slopes = np.zeros(cells.n_rows)
+        for e, scale in enumerate(self.encoding_.scales):
+            exact = known.event[:, e] & (known.lower[:, e] > 0.0)
+            slopes[exact] += scale.log_slope(known.lower[exact, e])
+        return self._log_mass(cells) - self._log_mass(given) + slopes
+
+    def _log_mass(self, cells: Cells) -> Array:
+        if self.parameters_.n_hidden <= EXACT_LIMIT:
+            return log_mass(self.parameters_, cells, self.n_jobs)
+        return annealed_log_mass(self.parameters_, cells, self._sampling(), n_threads=self.n_jobs)[0]
+
+    def _on_grid(self, function: Callable[..., Answer], X: Any, times: Mapping[str, Any], given: Any) -> Answer:
+        if not isinstance(times, Mapping) or not times:
+            raise ValueError('times must be a mapping of endpoints to times, such as {"os": [12, 24], "rfs": [6, 12]}')
+        places = [self._endpoint(name) for name in times]
+        positions = [self._scale(e).to_unit(self._times(name, at)) for e, (name, at) in zip(places, times.items(), strict=True)]
+        cells = self._known(X, given)
+        return function(self.parameters_, cells, [self._column(e) for e in places], positions, self._sampling(), self.n_jobs)
+
+    def _times(self, endpoint: str | None, times: Any) -> Array:
+        """Checked times; by default the endpoint's distinct event times in training."""
+        name = self.endpoint_names_[self._endpoint(endpoint)]
+        checked: Array = self.event_times_[name] if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if checked.ndim != 1 or np.isnan(checked).any() or (checked < 0.0).any():
+            raise ValueError(f"times must be numbers that are not negative; found {times!r}")
+        return checked
+
+
+def as_step_functions(times: Any, curves: Array) -> Any:
+    """Curves (rows, times) as scikit-survival's step functions."""
+    return np.array([StepFunction(times, row, domain=(0.0, None)) for row in curves], dtype=object)
+
+
+def _nodes(start: float, end: float, breaks: list[float]) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss-Legendre quadrature between neighbouring breaks."""
+    inner = sorted({time for time in breaks if start < time < end})
+    edges = np.array([start, *inner, end])
+    x, weight = np.polynomial.legendre.leggauss(_N_NODES)
+    half = 0.5 * np.diff(edges)[:, None]
+    return (edges[:-1, None] + half * (x + 1.0)).ravel(), (half * weight).ravel()

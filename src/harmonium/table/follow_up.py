@@ -1,0 +1,59 @@
+"""Follow-up: how long subjects of the training table were observed, for censoring synthetic ones alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonium.table.endpoints import Endpoints
+from harmonium.units.contract import Array
+
+__all__ = ["FollowUp", "fit_follow_up"]
+
+_MOST_QUANTILES = 101
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """Quantiles of the time until censoring of one endpoint, at equal steps of probability.
+
+    From the Kaplan-Meier curve with the roles of event and censoring exchanged; whoever would be followed beyond the last recording is
+    censored there.
+    """
+
+    quantiles: tuple[float, ...]
+
+    def at(self, share: Array) -> Array:
+        """Censoring times at shares between 0 and 1."""
+        return np.interp(share, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
+
+    def to_list(self) -> list[float]:
+        """For a model file."""
+        return list(self.quantiles)
+
+    @classmethod
+    def from_list(cls, stored: Sequence[Any]) -> FollowUp:
+        """From a model file."""
+        return cls(tuple(float(value) for value in stored))
+
+
+def fit_follow_up(y: Endpoints) -> tuple[FollowUp, ...]:
+    """Of every endpoint; intervals count as events."""
+    return tuple(_fit(y.lower[:, e], np.isinf(y.upper[:, e])) for e in range(len(y.names)))
+
+
+def _fit(time: Array, censored: Any) -> FollowUp:
+    known = time > 0.0
+    time, censored = time[known], censored[known]
+    if not time.size:
+        return FollowUp((np.inf, np.inf))
+    distinct = np.unique(time)
+    at_risk = time.size - np.searchsorted(np.sort(time), distinct, side="left")
+    lost = np.array([np.searchsorted(np.sort(time[censored]), distinct, side=side) for side in ("left", "right")])
+    followed = np.cumprod(1.0 - (lost[1] - lost[0]) / at_risk)
+    shares = np.linspace(0.0, 1.0, _MOST_QUANTILES)
+    place = np.searchsorted(1.0 - followed, shares, side="left")
+    return FollowUp(tuple(map(float, distinct[np.minimum(place, distinct.size - 1)])))
