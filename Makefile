@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 # Compiled code is cached by source: Numba does not notice when a function that another file calls has changed.
-SOURCE_HASH := $(shell find src -name '*.py' -print0 | sort -z | xargs -0 cat | cksum | cut -d ' ' -f 1)
+SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xargs -0 cat | cksum | cut -d ' ' -f 1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 
 .PHONY: demo test lint types bench clean

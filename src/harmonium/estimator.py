@@ -161,7 +161,8 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
         y : DataFrame or structured array
             What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time) for one endpoint.
         validation : tuple (X, y), optional
-            Its mean conditional log-likelihood and each endpoint's concordance go into ``history_``.
+            Its mean conditional log-likelihood and each endpoint's concordance go into ``history_``, and the parameters with the best
+            likelihood are kept: these rows are then no test set any more.
 
         Returns
         -------

@@ -1,0 +1,22 @@
+"""Figures of a fitted model. Axes in, axes out: every function draws on the axes it is given, or on new ones, and returns them.
+
+Nothing is told by colour alone, so figures survive a photocopier, and the palette is that of Okabe and Ito, which colour-blind readers
+can tell apart. A model is anything with the methods of :class:`harmonium.SurvivalHarmonium`.
+"""
+
+from harmonium.plots.curves import survival_curves
+from harmonium.plots.fields import receptive_fields
+from harmonium.plots.history import training_history
+from harmonium.plots.joint import JointAxes, joint_density
+from harmonium.plots.pairs import dependence
+from harmonium.plots.reliability import calibration
+
+__all__ = [
+    "JointAxes",
+    "calibration",
+    "dependence",
+    "joint_density",
+    "receptive_fields",
+    "survival_curves",
+    "training_history",
+]

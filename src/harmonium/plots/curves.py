@@ -1,0 +1,146 @@
+"""Survival curves of some subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.plots.labels import label_ends
+from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_new, only_two_spines, plain
+from harmonium.plots.times import checked_times, endpoint_name, last_event
+from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.frames import to_pandas
+from harmonium.units.contract import Array
+
+__all__ = ["survival_curves"]
+
+_MOST_LABELS = 12  # more subjects than this get no label unless asked for
+_N_TIMES, _N_MARKS = 241, 5
+
+
+def survival_curves(
+    model: Any,
+    X: Any,
+    endpoint: str | None = None,
+    *,
+    given: Any = None,
+    times: Any = None,
+    labels: Sequence[Any] | None = None,
+    cohort: Any = None,
+    time_label: str = "Time",
+    ax: Axes | None = None,
+) -> Axes:
+    """Survival curves of some subjects, without and with what is known of their endpoints.
+
+    Parameters
+    ----------
+    model : SurvivalHarmonium or SurvivalHarmoniumCV
+    X : DataFrame or array
+        A row for each subject.
+    endpoint : str, optional
+        By default the first.
+    given : DataFrame, optional
+        What is known of the endpoints, such as :func:`harmonium.landmark` makes: curves given this as well are solid, those given the
+        covariates only dashed.
+    times : array_like, optional
+        By default from 0 to the last event in training, or to the last recording of the cohort.
+    labels : sequence, optional
+        Of the subjects; by default the index of ``X``.
+    cohort : DataFrame, optional
+        A table of endpoints, whose Kaplan-Meier curve is drawn in grey behind.
+    time_label : str
+        Tells the unit.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Labels stand to the right of it.
+
+    Examples
+    --------
+    >>> import harmonium as hm
+    >>> import matplotlib.pyplot as plt
+    >>> X, y = hm.datasets.load_nvalt8()
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=20, random_state=0).fit(X, y)
+    >>> ax = hm.plots.survival_curves(model, X[:2], "os", given=hm.landmark(y[:2], 12), cohort=y, time_label="Months")
+    >>> len(ax.lines)  # the cohort, and two for each subject
+    5
+    >>> plt.close()
+    """
+    name, frame = endpoint_name(model, endpoint), to_pandas(X)
+    if not len(frame):
+        raise ValueError("X has no rows: there is nobody to draw a curve of")
+    texts = _labels(frame, labels)
+    reference = None if cohort is None else KaplanMeier.of(cohort, name)[0]
+    if times is None:
+        times = _default_times(name, last_event(model, name) if reference is None else reference.last, given)
+    times = checked_times(times)
+    without = model.predict_survival_function(X, name, times, return_array=True)
+    knowing = None if given is None else model.predict_survival_function(X, name, times, given=given, return_array=True)
+
+    ax = axes_or_new(ax, (6.0, 3.8))
+    ax.set(xlim=(0.0, times[-1]), ylim=(0.0, 1.02), xlabel=time_label, ylabel=f"Probability of no event ({plain(name)})")
+    only_two_spines(ax)
+    ends, names, colours = [], [], []
+    if reference is not None:
+        x, share = reference.path()
+        ax.plot(x, share, color=GREY, drawstyle="steps-post", linewidth=1.2, zorder=1)
+        ends.append((float(min(x[-1], times[-1])), reference.at(min(x[-1], times[-1]))))
+        names.append("cohort")
+        colours.append(GREY)
+    for row, text in enumerate(texts):
+        colour = COLOURS[row % len(COLOURS)]
+        _draw_subject(ax, times, without[row], None if knowing is None else knowing[row], colour, row)
+        if text is not None:
+            ends.append((float(times[-1]), float((without if knowing is None else knowing)[row, -1])))
+            names.append(text)
+            colours.append(colour)
+    label_ends(ax, ends, names, colours)
+    if knowing is not None:
+        handles = [Line2D([], [], color=INK, linestyle=line) for line in ("--", "-")]
+        ax.legend(handles, ["given covariates only", "given endpoints as well"], frameon=False, fontsize=SMALL, loc="best")
+    return ax
+
+
+def _draw_subject(ax: Axes, times: Array, without: Array, knowing: Array | None, colour: str, row: int) -> None:
+    """One curve, or a dashed and a solid one; few marks, at other places for every subject, tell them apart in greyscale."""
+    every = max(times.size // _N_MARKS, 1)
+    style: dict[str, Any] = {
+        "color": colour,
+        "marker": MARKERS[row % len(MARKERS)],
+        "markersize": 4.0,
+        "markevery": (every // 3 + (row * every) // 4 % every, every),
+    }
+    if knowing is None:
+        ax.plot(times, without, **style)
+    else:
+        ax.plot(times, without, linestyle="--", linewidth=1.0, markerfacecolor="white", **style)
+        ax.plot(times, knowing, **style)
+
+
+def _labels(frame: Any, labels: Sequence[Any] | None) -> list[str | None]:
+    if labels is None:
+        return [plain(label) for label in frame.index] if len(frame) <= _MOST_LABELS else [None] * len(frame)
+    if isinstance(labels, str) or len(labels) != len(frame):
+        found = repr(labels) if isinstance(labels, str) else len(labels)
+        raise ValueError(f"labels must be as many as the rows of X, {len(frame)}; found {found}")
+    return [plain(label) for label in labels]
+
+
+def _default_times(name: str, end: float, given: Any) -> Array:
+    """A fine grid that has what is known of the endpoint, where curves have corners."""
+    grid = np.linspace(0.0, end, _N_TIMES)
+    if given is None:
+        return grid
+    known = parse_endpoints(given)
+    if name not in known.names:
+        return grid
+    e = known.names.index(name)
+    corners = np.concatenate([known.lower[:, e], known.upper[:, e]])
+    return np.union1d(grid, corners[corners < end])
