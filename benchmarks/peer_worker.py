@@ -10,10 +10,12 @@ imported before standard output is out of its reach.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib import import_module, metadata
@@ -99,7 +101,6 @@ def truncated_gamma_seconds(
     }
 
 
-@njit
 @method
 def epoch_seconds(
     values: list[list[float]], events: list[bool], n_binary: int, n_hidden: int, batch_size: int, n_epochs: int, repeats: int
@@ -151,6 +152,103 @@ def epoch_seconds(
     return min(train(1 + n_epochs) - train(1) for _ in range(repeats)) / n_epochs
 
 
+@method
+def survival_probabilities(
+    parameters: dict[str, list[Any]],
+    values: list[list[float]],
+    events: list[list[bool]],
+    n_binary: int,
+    positions: list[list[float]],
+    conditional: bool,
+    repeats: int = 1,
+) -> dict[str, Any]:
+    """Predict survival of every endpoint with given parameters, and time it.
+
+    Parameters
+    ----------
+    parameters : dict
+        Under the paper's names; biases, ``c`` and ``sigma`` as plain lists.
+    values : list of lists
+        Binary columns, standardised numeric columns, and the times of all endpoints divided by their horizons; NaN where a covariate is
+        missing, 0 with no event where nothing is known of an endpoint.
+    events : list of lists of bool
+        Whether each row's times are events, one column for each endpoint.
+    n_binary : int
+        Binary columns come first.
+    positions : list of lists
+        Where to evaluate, divided by the horizons as well: (positions, endpoints).
+    conditional : bool
+        Whether the other endpoints are known or marginalised out.
+    repeats : int, optional
+        Predictions; the fastest counts. One more goes first, to warm up. With 1 there is only that one.
+
+    Returns
+    -------
+    dict
+        ``survival`` (positions, rows, endpoints), NaN where the peer raises an arithmetic error, and ``seconds`` of the fastest pass over
+        all positions.
+    """
+    names, frame = _frame(np.array(values, dtype=float), np.array(events, dtype=bool), n_binary)
+    arrays = {name: np.array(given, dtype=float) for name, given in parameters.items()}
+    arrays |= {name: array.reshape(-1, 1) for name, array in arrays.items() if array.ndim == 1}
+
+    seconds, survival = [], []
+    for _ in range(1 if repeats == 1 else 1 + repeats):
+        model = _untrained(names, frame, n_hidden=arrays["b"].size)  # anew: the peer remembers what it has predicted
+        model.set_parameters(arrays)
+        begin = time.perf_counter()
+        survival = [_predicted(model, frame, conditional, dict(zip(names["survival"], at, strict=True))) for at in positions]
+        seconds.append(time.perf_counter() - begin)
+    return {"survival": np.array(survival), "seconds": min(seconds)}
+
+
+def _predicted(model: Any, frame: Any, conditional: bool, at: dict[str, float]) -> np.ndarray:
+    """Predict for all rows at once, or, should that fail, for every row and endpoint alone: (rows, endpoints)."""
+    try:
+        return model.predict(frame, conditional, at).to_numpy()
+    except ArithmeticError:
+        out = np.full((len(frame), len(at)), np.nan)
+    for column, (name, position) in enumerate(at.items()):
+        for row in range(len(frame)):
+            with contextlib.suppress(ArithmeticError):
+                out[row, column] = model.predict(frame.iloc[[row]], conditional, {name: position}).to_numpy().item()
+    return out
+
+
+def _frame(values: np.ndarray, events: np.ndarray, n_binary: int) -> tuple[dict[str, list[str]], Any]:
+    """Name the columns of a table by what they hold."""
+    import pandas as pd
+
+    n_endpoints = events.shape[1]
+    counts = {"binary": n_binary, "numeric": values.shape[1] - n_binary - n_endpoints, "survival": n_endpoints}
+    names = {kind: [f"{kind}{i}" for i in range(count)] for kind, count in counts.items()}
+    frame = pd.DataFrame(values, columns=[name for kind in counts for name in names[kind]])
+    names["event"] = [f"event{i}" for i in range(n_endpoints)]
+    frame[names["event"]] = events
+    return names, frame
+
+
+def _untrained(names: dict[str, list[str]], frame: Any, n_hidden: int) -> Any:
+    """Make a model that knows its columns and is ready for parameters. It scales no times: it would make a given horizon 1 % longer."""
+    from harmoniums import SurvivalHarmonium
+
+    with tempfile.TemporaryDirectory() as output:
+        model = SurvivalHarmonium(
+            n_hidden_units=n_hidden,
+            survival_columns=names["survival"],
+            event_columns=names["event"],
+            numeric_columns=names["numeric"],
+            categorical_columns=names["binary"],
+            time_horizon=None,
+            log_every_n_iterations=None,
+            dry_run=True,
+            output=output,
+        )
+        model.fit(frame)
+    return model
+
+
+@njit
 def _seed_numba(seed: int) -> None:
     """Seed the generator of compiled code, which is not that of NumPy."""
     np.random.seed(seed)
@@ -185,9 +283,10 @@ def main() -> None:
     """Answer until the caller hangs up."""
     protocol = _reserve_stdout()
     import_module("harmoniums")  # compiles
-    print(json.dumps({"result": "ready"}), file=protocol)
-    for request in sys.stdin:
-        print(_answer(request), file=protocol)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # the peer leaves folders where it runs
+        print(json.dumps({"result": "ready"}), file=protocol)
+        for request in sys.stdin:
+            print(_answer(request), file=protocol)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ LAYERS = [
     "estimator",
     "selection",
     "plots",
+    "benchmark",
+    "reproduce",
+    "cli",
 ]
 
 

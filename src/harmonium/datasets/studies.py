@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -9,7 +10,7 @@ import pandas as pd
 
 from harmonium.table.endpoints import endpoints
 
-__all__ = ["load_arrest", "load_democracy", "load_gbsg2", "load_ncctg", "load_nvalt8", "load_nvalt11"]
+__all__ = ["STUDIES", "Study", "load_arrest", "load_democracy", "load_gbsg2", "load_ncctg", "load_nvalt8", "load_nvalt11", "load_study"]
 
 Study = tuple[pd.DataFrame, pd.DataFrame]
 
@@ -77,3 +78,28 @@ def load_nvalt11() -> Study:
     frame = _bundled("nvalt11.csv")
     other = [f"{name}_{part}" for name in ("bmet", "nsymp", "pfs") for part in ("mth", "event")]
     return _split(frame, ["Patient ID", *other], os=("os_mth", "os_event"), sbmfs=("sympbmets_mth", "sympbmets_event"))
+
+
+STUDIES: Mapping[str, Callable[[], Study]] = {
+    "arrest": load_arrest,
+    "democracy": load_democracy,
+    "gbsg2": load_gbsg2,
+    "ncctg": load_ncctg,
+    "nvalt8": load_nvalt8,
+    "nvalt11": load_nvalt11,
+}
+"""The loaders by the names that the paper gives its studies."""
+
+
+def load_study(name: str) -> Study:
+    """Load one of :data:`STUDIES` by its name.
+
+    Examples
+    --------
+    >>> X, y = load_study("nvalt11")
+    >>> len(X)
+    174
+    """
+    if name not in STUDIES:
+        raise ValueError(f"there is no study {name!r}; there are {', '.join(map(repr, STUDIES))}")
+    return STUDIES[name]()

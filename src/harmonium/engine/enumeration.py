@@ -17,7 +17,7 @@ from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.states import hidden_states
 from harmonium.units.contract import Array
 
-__all__ = ["Expectations", "expectations", "expected_statistics"]
+__all__ = ["Expectations", "expectations", "expected_statistics", "log_joint_mass", "row_groups", "state_probabilities"]
 
 _NUMBERS_AT_ONCE = 2_000_000  # bounds the temporary arrays
 
@@ -50,12 +50,11 @@ def expectations(natural: Natural, layout: Layout, lower: Array, upper: Array) -
     """Sum over the hidden states of every row, in log space."""
     states = hidden_states(natural.n_hidden)
     by_state = natural.bias + states @ natural.coupling.T
-    log_joint = np.broadcast_to(-natural.constant - states @ natural.hidden_bias, (lower.shape[0], states.shape[0])).copy()
+    log_joint = log_joint_mass(natural, layout, lower, upper)
     means = []
     for block in layout.blocks:
         parameters = by_state[None, :, block.statistics].reshape(1, states.shape[0], block.n_columns, -1)
         low, high = lower[:, None, block.columns], upper[:, None, block.columns]
-        log_joint += block.unit.log_mass(parameters, low, high).sum(axis=-1)
         means.append(block.unit.mean_statistics(parameters, low, high).reshape(*log_joint.shape, -1))
     log_mass = logsumexp(log_joint, axis=1)
     posterior = np.exp(log_joint - log_mass[:, None])
@@ -69,6 +68,32 @@ def expectations(natural: Natural, layout: Layout, lower: Array, upper: Array) -
         products[:, :, j] = weighted[:, on].sum(axis=1)
         hidden[:, j] = posterior[:, on].sum(axis=1)
     return Expectations(log_mass, posterior, hidden, weighted.sum(axis=1), products)
+
+
+def state_probabilities(natural: Natural, layout: Layout, lower: Array, upper: Array) -> Array:
+    """p(h | row) alone, (rows, states)."""
+    log_joint = log_joint_mass(natural, layout, lower, upper)
+    log_joint -= log_joint.max(axis=1, keepdims=True)
+    np.exp(log_joint, out=log_joint)
+    log_joint /= log_joint.sum(axis=1, keepdims=True)
+    return log_joint
+
+
+def log_joint_mass(natural: Natural, layout: Layout, lower: Array, upper: Array) -> Array:
+    """Log mass of every row with the hidden units in each state, (rows, states)."""
+    states = hidden_states(natural.n_hidden)
+    by_state = natural.bias + states @ natural.coupling.T
+    out = np.broadcast_to(-natural.constant - states @ natural.hidden_bias, (lower.shape[0], states.shape[0])).copy()
+    complete = (lower == upper).all(axis=0)
+    for block in layout.blocks:
+        parameters = by_state[:, block.statistics].reshape(states.shape[0], block.n_columns, -1)
+        low, high, seen = lower[:, block.columns], upper[:, block.columns], complete[block.columns]
+        if seen.any():  # in every row: no integral, only an energy
+            statistics = block.unit.statistics(low[:, seen])
+            out -= np.sum(statistics[:, None] * parameters[None, :, seen], axis=(2, 3))
+        if not seen.all():
+            out += block.unit.log_mass(parameters[None, :, ~seen], low[:, None, ~seen], high[:, None, ~seen]).sum(axis=-1)
+    return out
 
 
 def row_groups(n_rows: int, numbers_per_row: int) -> Iterator[slice]:

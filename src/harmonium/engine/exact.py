@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk, assemble
-from harmonium.engine.enumeration import Expectations, expectations, row_groups
+from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
@@ -33,6 +33,7 @@ _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows h
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
 _PATIENCE = 10  # evaluations before a coarser grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
+_FEW_ROWS = 4  # for which preparing shared integrals would take longer than one integral for each cell and state
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -372,6 +373,9 @@ def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None
     -------
     ndarray of shape (n_rows, 2 ** n_hidden)
     """
+    if cells.n_rows <= _FEW_ROWS:
+        parameters.check(cells.layout)
+        return state_probabilities(parameters.natural(), cells.layout, *cells.bounds())
     return LogMassSum([Term.uniform(cells, 1.0)], n_threads).posteriors(parameters)[0]
 
 

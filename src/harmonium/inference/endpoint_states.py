@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harmonium.engine.parameters import Natural
+from harmonium.inference.survival_table import log_survival_table
 from harmonium.units.contract import Array
 from harmonium.units.truncated_gamma import interval_mass
 
 __all__ = ["EndpointStates"]
+
+_WORTH_A_TABLE = 200  # elements from which shared integrals are faster
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,26 @@ class EndpointStates:
 
     def log_survival(self, positions: Array) -> Array:
         """Ln P(x > position), (states, positions)."""
+        table = None
+        if self.shape.size * positions.size >= _WORTH_A_TABLE:
+            table = log_survival_table(self.shape, self.rate, positions, self.within)
+        if table is None:
+            table = np.full((self.shape.size, positions.size), np.nan)
+        left = np.isnan(table)
+        if left.any():
+            self._integrate(table, left, positions)
+        return np.minimum(table, 0.0)
+
+    def _integrate(self, table: Array, chosen: NDArray[np.bool_], positions: Array) -> None:
+        """Fill in the chosen elements of a table, one integral for each."""
         lower, upper = self.within
-        start = np.maximum(positions, lower)
-        out = np.full((self.shape.size, start.size), -np.inf)
+        state, place = np.nonzero(chosen)
+        start = np.maximum(positions[place], lower)
         inside = start < upper
-        if inside.any():
-            beyond = interval_mass(self.shape[:, None], self.rate[:, None], start[inside], upper)[0]
-            out[:, inside] = np.minimum(beyond - self._log_total()[:, None], 0.0)
-        return out
+        values = np.full(start.size, -np.inf)
+        beyond = interval_mass(self.shape[state[inside]], self.rate[state[inside]], start[inside], upper)[0]
+        values[inside] = beyond - self._log_total()[state[inside]]
+        table[chosen] = values
 
     def survival(self, positions: Array) -> Array:
         """P(x > position), (states, positions)."""

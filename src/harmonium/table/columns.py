@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api import types
 
 from harmonium.table.frames import as_typed, numbers_of
@@ -32,6 +33,7 @@ __all__ = ["ROLES", "Column", "infer_column"]
 
 ROLES = ("numeric", "binary", "categorical", "ignored")
 
+_FEW = 8
 _MOST_LEVELS = 20  # a text column with more levels than this and than half of the rows looks like an identifier
 
 
@@ -81,7 +83,7 @@ class Column:
         """
         if self.role == "numeric":
             return (_finite_numbers(series) - self.mean) / self.scale
-        places, distinct = pd.factorize(series)
+        places, distinct = pd.factorize(series) if len(series) > _FEW else _places_of_few(series)
         code_of = {level: float(code) for code, level in enumerate(self.levels)}
         codes: Array = np.array([*(code_of.get(value, np.nan) for value in distinct), np.nan])[places]
         unseen = np.isnan(codes) & (places >= 0)
@@ -122,6 +124,12 @@ class Column:
     def from_dict(cls, stored: dict[str, Any]) -> Column:
         """From a model file."""
         return cls(**{**stored, "levels": tuple(stored["levels"]), "categories": tuple(stored["categories"])})
+
+
+def _places_of_few(series: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
+    """As :func:`pandas.factorize`, for so few values that its preparations would take longer; values need not be distinct."""
+    values = series.tolist()
+    return np.where(series.isna().to_numpy(), -1, np.arange(len(values))), values
 
 
 _WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
