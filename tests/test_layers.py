@@ -28,8 +28,10 @@ LAYERS = [
     "estimator",
     "selection",
     "plots",
+    "report",
     "benchmark",
     "reproduce",
+    "demo",
     "cli",
 ]
 
