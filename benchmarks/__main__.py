@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import contrastive, fit_speed, kernels, quality, three_way
+from benchmarks import contrastive, fit_speed, kernels, landmark, parity, prediction_speed, quality, three_way
 
 _BENCHMARKS: dict[str, Callable[[], None]] = {
     "contrastive": contrastive.run,
     "fit_speed": fit_speed.run,
     "kernels": kernels.run,
+    "landmark": landmark.run,
+    "parity": parity.run,
+    "prediction_speed": prediction_speed.run,
     "quality": quality.run,
     "three_way": three_way.run,
 }

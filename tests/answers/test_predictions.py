@@ -44,6 +44,15 @@ def test_hazard_density_and_cumulative_hazard_agree_with_survival(model, nvalt8)
     np.testing.assert_allclose(steps[0](TIMES), -np.log(alive[0]))
 
 
+def test_curves_of_all_endpoints_at_once_are_those_of_each(model, nvalt8):
+    X, y = nvalt8
+    for given in (None, hm.landmark(y, 6.0)):
+        together = model.predict_survival_curves(X, TIMES, given=given)
+        assert list(together) == ["os", "rfs"]
+        for name, found in together.items():
+            np.testing.assert_array_equal(found, curves(model, X, name, given=given))
+
+
 def test_the_median_and_other_quantiles_are_where_survival_says(model, nvalt8):
     X, y = nvalt8
     X, y = X[:15], y[:15]

@@ -15,7 +15,7 @@ from harmonium.cells import Cells
 from harmonium.engine.annealing import annealed_log_mass
 from harmonium.engine.exact import log_mass
 from harmonium.engine.states import EXACT_LIMIT
-from harmonium.inference.curves import density, groups_of_intervals, mean_position, own_interval, survival
+from harmonium.inference.curves import density, groups_of_intervals, mean_position, own_interval, survival, survivals
 from harmonium.inference.hidden import Answer
 from harmonium.inference.joint import joint_density, joint_survival
 from harmonium.inference.quantiles import quantile
@@ -79,6 +79,17 @@ class Predictions(FittedModel):
         )
         curves = answer.mean if return_array else as_step_functions(times, answer.mean)
         return (curves, answer) if return_diagnostics else curves
+
+    def predict_survival_curves(self, X: Any, times: Any, *, given: Any = None) -> dict[str, Array]:
+        """Probability of no event until each time, (rows, times), for every endpoint by name.
+
+        As :meth:`predict_survival_function` for each of them, but what they have in common is computed once.
+        """
+        check_is_fitted(self, "parameters_")
+        at = self._times(None, times)
+        positions = {self._column(e): scale.to_unit(at) for e, scale in enumerate(self.encoding_.scales)}
+        answers = survivals(self.parameters_, self._known(X, given), positions, self._sampling(), self.n_jobs)
+        return {name: answer.mean for name, answer in zip(self.endpoint_names_, answers, strict=True)}
 
     def predict_cumulative_hazard_function(
         self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None, return_array: bool = False

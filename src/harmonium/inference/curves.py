@@ -7,7 +7,7 @@ states had nothing been known of the endpoint, S(u | a) = sum q S_h(u) / sum q S
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from harmonium.inference.endpoint_states import EndpointStates
 from harmonium.inference.hidden import Answer, Enumerated, Hidden, hidden_given, row_chunks
 from harmonium.units.contract import Array
 
-__all__ = ["density", "groups_of_intervals", "mean_position", "own_interval", "stacked", "survival"]
+__all__ = ["density", "groups_of_intervals", "mean_position", "own_interval", "stacked", "survival", "survivals"]
 
 _SMALLEST_SHARE = 1e-200  # a row's probability of being event-free until a, below which its own table is made
 
@@ -46,14 +46,24 @@ def survival(
     Answer
         Of shape (n_rows, n_positions).
     """
+    return survivals(parameters, cells, {column: positions}, rng, n_threads)[0]
 
-    def at_point(point: Array) -> Array:
-        return np.where(positions < point[:, None], 1.0, 0.0)
 
-    answer = _curves(parameters, cells, column, EndpointStates.survival, at_point, positions, rng, n_threads)
-    lower, upper = own_interval(cells, column)
-    before = (positions <= lower[:, None]) & (lower < upper)[:, None]
-    return Answer(np.where(before, 1.0, np.clip(answer.mean, 0.0, 1.0)), answer.standard_error, answer.r_hat)
+def survivals(
+    parameters: Parameters, cells: Cells, positions: Mapping[int, Array], rng: np.random.Generator, n_threads: int | None = None
+) -> list[Answer]:
+    """As :func:`survival`, for several columns, each with positions of its own."""
+    answers = _curves(parameters, cells, positions, EndpointStates.survival, _survival_of_known, rng, n_threads)
+    out = []
+    for (column, at), answer in zip(positions.items(), answers, strict=True):
+        lower, upper = own_interval(cells, column)
+        before = (at <= lower[:, None]) & (lower < upper)[:, None]
+        out.append(Answer(np.where(before, 1.0, np.clip(answer.mean, 0.0, 1.0)), answer.standard_error, answer.r_hat))
+    return out
+
+
+def _survival_of_known(point: Array, positions: Array) -> Array:
+    return np.where(positions < point[:, None], 1.0, 0.0)
 
 
 def density(
@@ -61,10 +71,11 @@ def density(
 ) -> Answer:
     """Density of a column given all cells, as :func:`survival`; NaN where the event time is known."""
 
-    def at_point(point: Array) -> Array:
-        return np.full((point.size, positions.size), np.nan)
+    return _curves(parameters, cells, {column: positions}, EndpointStates.density, _density_of_known, rng, n_threads)[0]
 
-    return _curves(parameters, cells, column, EndpointStates.density, at_point, positions, rng, n_threads)
+
+def _density_of_known(point: Array, positions: Array) -> Array:
+    return np.full((point.size, positions.size), np.nan)
 
 
 def mean_position(parameters: Parameters, cells: Cells, column: int, rng: np.random.Generator, n_threads: int | None = None) -> Answer:
@@ -102,33 +113,44 @@ def groups_of_intervals(*bounds: Array) -> NDArray[np.int64]:
 def _curves(
     parameters: Parameters,
     cells: Cells,
-    column: int,
+    positions: Mapping[int, Array],
     function: Callable[[EndpointStates, Array], Array],
-    at_point: Callable[[Array], Array],
-    positions: Array,
+    of_known: Callable[[Array, Array], Array],
     rng: np.random.Generator,
     n_threads: int | None,
-) -> Answer:
-    """A function of an endpoint's state and positions, averaged over states."""
-    natural, first = parameters.natural(), int(parameters.layout.offsets[column])
-    parts = []
+) -> list[Answer]:
+    """A function of an endpoint's state and positions, averaged over states, for every column; ``of_known`` where the time is known."""
+    natural = parameters.natural()
+    parts: list[list[Answer]] = [[] for _ in positions]
     for rows in row_chunks(cells, parameters.n_hidden):
         part = cells.part(rows)
-        lower, upper = own_interval(part, column)
         hidden = hidden_given(parameters, part, rng, n_threads)
-        answer = Answer.exact(np.full((part.n_rows, positions.size), np.nan))
-        left = np.ones(part.n_rows, dtype=bool)
-        if isinstance(hidden, Enumerated):
-            open_ended = upper >= 1.0
-            served = _open_ended(natural, first, hidden, lower, open_ended, function, positions, answer.mean)
-            left &= ~served
-        point = lower == upper
-        answer.mean[point] = at_point(lower[point])
-        left &= ~point
-        if left.any():
-            _fill_by_group(natural, first, hidden, lower, upper, left, function, positions, answer)
-        parts.append(answer)
-    return stacked(parts)
+        for k, (column, at) in enumerate(positions.items()):
+            first = int(parameters.layout.offsets[column])
+            parts[k].append(_curve(natural, first, hidden, *own_interval(part, column), function, of_known, at))
+    return [stacked(part) for part in parts]
+
+
+def _curve(
+    natural: Natural,
+    first: int,
+    hidden: Hidden,
+    lower: Array,
+    upper: Array,
+    function: Callable[[EndpointStates, Array], Array],
+    of_known: Callable[[Array, Array], Array],
+    positions: Array,
+) -> Answer:
+    answer = Answer.exact(np.full((lower.size, positions.size), np.nan))
+    left = np.ones(lower.size, dtype=bool)
+    if isinstance(hidden, Enumerated):
+        left &= ~_open_ended(natural, first, hidden, lower, upper >= 1.0, function, positions, answer.mean)
+    point = lower == upper
+    answer.mean[point] = of_known(lower[point], positions)
+    left &= ~point
+    if left.any():
+        _fill_by_group(natural, first, hidden, lower, upper, left, function, positions, answer)
+    return answer
 
 
 def _open_ended(

@@ -129,7 +129,8 @@ class Column:
 def _places_of_few(series: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
     """As :func:`pandas.factorize`, for so few values that its preparations would take longer; values need not be distinct."""
     values = series.tolist()
-    return np.where(series.isna().to_numpy(), -1, np.arange(len(values))), values
+    places = [-1 if value is None or value is pd.NA or value != value else place for place, value in enumerate(values)]
+    return np.array(places, dtype=np.int64), values
 
 
 _WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
