@@ -32,6 +32,7 @@ LAYERS = [
     "benchmark",
     "reproduce",
     "demo",
+    "explorer",
     "cli",
 ]
 

@@ -1,0 +1,7 @@
+"""``python -m harmonium.cli`` does what ``harmonium`` does."""
+
+import sys
+
+from harmonium.cli.app import main
+
+sys.exit(main())

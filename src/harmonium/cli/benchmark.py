@@ -1,0 +1,99 @@
+"""``harmonium benchmark``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harmonium.cli.options import Json, Quiet, flag
+from harmonium.cli.terminal import Terminal
+
+EXAMPLES = """
+Examples:
+
+harmonium benchmark --quick
+
+harmonium benchmark --datasets nvalt8,nvalt11 --models cox,harmonium --jobs 2
+
+harmonium benchmark --scheduler tcp://10.0.0.1:8786
+"""
+
+_QUICK = (3, 3)
+
+
+def run(
+    context: typer.Context,
+    datasets: Annotated[str, typer.Option("--datasets", metavar="NAMES", help="Separated by commas.", show_default="all six")] = "",
+    models: Annotated[str, typer.Option("--models", metavar="NAMES", help="Separated by commas.", show_default="all")] = "",
+    candidates: Annotated[int, typer.Option("--candidates", metavar="NUMBER", min=1, help="Settings tried for each model.")] = 50,
+    folds: Annotated[int, typer.Option("--folds", metavar="NUMBER", min=2, help="Outer, and as many inner ones.")] = 5,
+    quick: Annotated[bool, flag("--quick", help="Three folds and three candidates; all models but the paper's harmonium.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Processes on this machine.")] = 2,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster, instead of this machine.", show_default=False)
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are kept.")] = Path("benchmark"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run the paper's benchmark: nested cross-validation with random search on six studies.
+
+    Results are kept one by one, so that a run that was interrupted goes on where it stopped. The folder holds scores.csv (every fold),
+    table.csv (mean and standard deviation) and scores.png (the paper's Fig 2) in the end.
+
+    A star marks predictions given the other endpoint's whole recording; (landmark) those given what was known at month 12.
+    """
+    from harmonium.benchmark.execution import Results, cluster
+    from harmonium.benchmark.protocol import Protocol
+    from harmonium.benchmark.rivals import RIVALS
+    from harmonium.benchmark.search import count_tasks, failures, run_benchmark
+    from harmonium.benchmark.summary import draw_scores, mean_and_deviation
+    from harmonium.cli.writing import replacing
+    from harmonium.datasets.studies import STUDIES
+
+    terminal: Terminal = context.obj
+    folds, candidates = _QUICK if quick else (folds, candidates)
+    studies = _chosen("--datasets", datasets, list(STUDIES))
+    kinds = _chosen("--models", models, [name for name in RIVALS if not (quick and name == "paper-harmonium")])
+    protocol = Protocol(folds, candidates)
+    results = Results(output, protocol)
+    total, n_done = count_tasks(protocol, studies, kinds), 0
+    with terminal.progress("tasks") as show, cluster(scheduler):
+
+        def done() -> None:
+            nonlocal n_done
+            n_done += 1
+            show(n_done / total)
+
+        scores = run_benchmark(protocol, studies, kinds, results, -1 if scheduler else jobs, done)
+    table = mean_and_deviation(scores)
+    with replacing(output / "scores.csv", True) as temporary:
+        scores.to_csv(temporary, index=False)
+    with replacing(output / "table.csv", True) as temporary:
+        table.to_csv(temporary)
+    with replacing(output / "scores.png", True) as temporary:
+        draw_scores(scores).savefig(temporary, format="png", dpi=160)
+    rows = [
+        [*index, *(f"{row[m, 'mean']:.3f} ± {row[m, 'std']:.3f}" for m in table.columns.levels[0])]
+        for index, row in zip(table.index, table.to_dict("records"), strict=True)
+    ]
+    terminal.table(f"{folds}x{folds} nested cross-validation", ["study", "model", "kind", *table.columns.levels[0]], rows, right=(3, 4, 5))
+    failed = failures(protocol, studies, kinds, results)
+    for task, _, error in failed.head(5).itertuples(index=False):
+        terminal.warn(f"{task}: {error}")
+    if len(failed):
+        terminal.note(f"{len(failed)} of {total} tasks failed; their files in {output} say why")
+    terminal.note(f"wrote scores.csv, table.csv and scores.png to {output}")
+    terminal.result({"output": str(output), "failures": len(failed), "scores": scores.to_dict("records")})
+
+
+def _chosen(option: str, text: str, known: list[str]) -> list[str]:
+    from harmonium.cli.reading import did_you_mean
+
+    names = [name.strip() for name in text.split(",") if name.strip()] or known
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{option} has no {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
+    return names

@@ -1,0 +1,152 @@
+"""Endpoints as they are written on the command line: ``os=os_mth,os_event``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.cli.reading import did_you_mean
+from harmonium.table.endpoints import endpoints
+from harmonium.table.frames import as_typed
+
+__all__ = ["EndpointReader", "require_endpoints"]
+
+_FORMS = "NAME=TIME,EVENT or NAME=TIME,EVENT:VALUE or NAME=LOWER..UPPER, each possibly with ,entry=COLUMN"
+
+
+@dataclass(frozen=True)
+class _Definition:
+    name: str
+    columns: dict[str, str]
+    """By their part: time and event, or lower and upper, and possibly entry."""
+    event_value: str | None = None
+
+
+class EndpointReader:
+    """Collects endpoints from the columns of a table, which may come in parts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        What the user wrote for each endpoint.
+    columns : collection of str
+        Of the table: names may hold a colon or two dots.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"months": [3.0, 5.0], "status": ["dead", "alive"]})
+    >>> reader = EndpointReader(["os=months,status:dead"], df.columns)
+    >>> reader.read(df)
+         os
+      lower upper
+    0   3.0   3.0
+    1   5.0   inf
+    """
+
+    def __init__(self, texts: Iterable[str], columns: Collection[str]) -> None:
+        self._definitions = [_parse(text, columns) for text in texts]
+        twice = [name for number, name in enumerate(self.names) if name in self.names[:number]]
+        if twice:
+            raise ValueError(f"endpoint {twice[0]!r} is defined more than once")
+        self._seen: dict[str, set[Any]] = {name: set() for name in self.names}
+
+    @property
+    def names(self) -> list[str]:
+        """Of the endpoints."""
+        return [definition.name for definition in self._definitions]
+
+    @property
+    def columns(self) -> list[str]:
+        """All that the endpoints need."""
+        return list(dict.fromkeys(column for definition in self._definitions for column in definition.columns.values()))
+
+    def read(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """What :func:`harmonium.endpoints` makes of the columns."""
+        return pd.concat([self._read(frame, definition) for definition in self._definitions], axis=1)
+
+    def check(self) -> None:
+        """After all parts: refuse a value that is said to mean an event but never occurs."""
+        for definition in self._definitions:
+            found = self._seen[definition.name]
+            if definition.event_value is not None and len(found) > 1 and not any(_equals(v, definition.event_value) for v in found):
+                shown = ", ".join(sorted(map(as_typed, found))[:5])
+                column = definition.columns["event"]
+                raise ValueError(f"column {column!r} never holds {definition.event_value!r}, which means an event; found {shown}")
+
+    def _read(self, frame: pd.DataFrame, definition: _Definition) -> pd.DataFrame:
+        own = frame[list(dict.fromkeys(definition.columns.values()))].copy()
+        if "event" in definition.columns:
+            own[definition.columns["event"]] = self._events(own[definition.columns["event"]], definition)
+        return endpoints(own, **{definition.name: definition.columns})
+
+    def _events(self, series: pd.Series, definition: _Definition) -> pd.Series:
+        """1 for an event, 0 for none, NaN where nothing is written."""
+        places, distinct = pd.factorize(series)
+        if definition.event_value is None:
+            meaning = [_zero_or_one(value) for value in distinct]
+        else:
+            meaning = [float(_equals(value, definition.event_value)) for value in distinct]
+            self._seen[definition.name].update(list(distinct[:100]))
+        if None in meaning:
+            strange = meaning.index(None)
+            column, row = definition.columns["event"], int(np.flatnonzero(places == strange)[0])
+            raise ValueError(
+                f"column {column!r} must hold 0 and 1; found {as_typed(distinct[strange])} in row {row}. If a value means an event, "
+                f"say so: {definition.name}={definition.columns['time']},{column}:VALUE"
+            )
+        return pd.Series(np.array([*meaning, np.nan], dtype=np.float64)[places], index=series.index)
+
+
+def require_endpoints(names: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse names that the model does not have."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no endpoint {name!r}{did_you_mean(name, known)}; the model has {', '.join(map(repr, known))}")
+
+
+def _parse(text: str, columns: Collection[str]) -> _Definition:
+    name, _, definition = text.partition("=")
+    fields = next(csv.reader([definition], skipinitialspace=True), [])
+    entry = [field.removeprefix("entry=") for field in fields if field.startswith("entry=") and field not in columns]
+    rest = [field for field in fields if not (field.startswith("entry=") and field not in columns)]
+    if name.strip() and all(fields) and len(entry) <= 1:
+        extra = {"entry": entry[0]} if entry else {}
+        if len(rest) == 2:
+            event, value = _event_and_value(rest[1], columns)
+            return _Definition(name.strip(), {"time": rest[0], "event": event, **extra}, value)
+        if len(rest) == 1 and ".." in rest[0]:
+            lower, _, upper = rest[0].partition("..")
+            if lower and upper:
+                return _Definition(name.strip(), {"lower": lower, "upper": upper, **extra})
+    raise ValueError(f"an endpoint must be written {_FORMS}; found {text!r}")
+
+
+def _event_and_value(text: str, columns: Collection[str]) -> tuple[str, str | None]:
+    event, colon, value = text.rpartition(":")
+    return (text, None) if not colon or text in columns else (event, value)
+
+
+def _equals(value: Any, text: str) -> bool:
+    """Whether a value in a table is what the user typed: 1, 1.0 and "1" are the same."""
+    if str(value) == text:
+        return True
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower() == text.lower()
+    try:
+        return float(value) == float(text)
+    except (TypeError, ValueError):
+        return False
+
+
+def _zero_or_one(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if number in (0.0, 1.0) else None

@@ -1,0 +1,244 @@
+"""``harmonium fit``."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from harmonium.cli.options import Data, EndpointColumns, Force, Jobs, Json, Quiet, Seed, flag
+from harmonium.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXAMPLES = """
+Examples:
+
+harmonium fit data.csv -e os=os_mth,os_event -e rfs=rfs_mth,rfs_event -o model.harmonium
+
+harmonium fit data.csv -e death=months,status:dead --drop patient --role grade=categorical -o model.harmonium
+
+harmonium fit data.parquet -e progression=last_clear..first_seen --objective 0.95 -o model.harmonium
+
+harmonium fit data.csv -e os=os_mth,os_event --dry-run
+"""
+
+_IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
+_OF_CONTRASTIVE = "Options of the contrastive trainer"
+
+
+def run(
+    context: typer.Context,
+    data: Data,
+    endpoint: EndpointColumns,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The model file; it ends with .harmonium.", show_default=False)
+    ] = None,
+    hidden: Annotated[int | None, typer.Option("--hidden", metavar="NUMBER", min=0, help="Hidden units.", show_default="4")] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            "--objective",
+            metavar="WHAT",
+            show_default="conditional",
+            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Take 0.95 if the "
+            "model shall also impute or sample covariates.",
+        ),
+    ] = None,
+    cv: Annotated[
+        bool, flag("--cv", help="Choose --hidden and --objective, unless given, by likelihood in 5-fold cross-validation.")
+    ] = False,
+    l2: Annotated[
+        str, typer.Option("--l2", metavar="NUMBER", help="Penalty on covariates' couplings; auto lets the data choose.")
+    ] = "auto",
+    time_scale: Annotated[
+        Literal["kaplan-meier", "linear", "log"],
+        typer.Option("--time-scale", metavar="SCALE", help="How time is mapped to the unit interval: kaplan-meier, linear or log."),
+    ] = "kaplan-meier",
+    horizon: Annotated[
+        list[str] | None,
+        typer.Option("--horizon", metavar="TIME", help="Where the time scale ends; NAME=TIME for one endpoint only.", show_default=False),
+    ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="COLUMN=ROLE",
+            show_default=False,
+            help="numeric, binary, categorical or ignored, where it should not be inferred; may be repeated.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="A column that is no covariate; may be repeated.", show_default=False),
+    ] = None,
+    trainer: Annotated[
+        Literal["auto", "exact", "contrastive"],
+        typer.Option("--trainer", metavar="TRAINER", help="exact, contrastive, or auto: exact up to 14 hidden units."),
+    ] = "auto",
+    starts: Annotated[
+        int, typer.Option("--starts", metavar="NUMBER", min=1, help="Short runs of the optimiser, of which the best is carried on.")
+    ] = 6,
+    iterations: Annotated[int, typer.Option("--iterations", metavar="NUMBER", min=1, help="Most iterations of the optimiser.")] = 1000,
+    epochs: Annotated[int, typer.Option("--epochs", metavar="NUMBER", min=1, rich_help_panel=_OF_CONTRASTIVE)] = 500,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="NUMBER", rich_help_panel=_OF_CONTRASTIVE)] = 0.01,
+    batch_size: Annotated[int, typer.Option("--batch-size", metavar="NUMBER", min=1, rich_help_panel=_OF_CONTRASTIVE)] = 100,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE", help="Also write a page about the model, a .html file.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, flag("--dry-run", help="Show what is inferred from the data, and do not fit.")] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to a table and save it.
+
+    Every column that belongs to no endpoint and is not dropped is a covariate. Its role is inferred and shown. Gaps are fine.
+
+    An endpoint is a name and columns:
+
+      NAME=TIME,EVENT         EVENT holds 0 and 1
+      NAME=TIME,EVENT:VALUE   EVENT holds VALUE if the event was seen
+      NAME=LOWER..UPPER       the event lies between two times, or after
+                              LOWER where UPPER is empty
+      NAME=...,entry=COLUMN   subjects came under observation late
+    """
+    from harmonium.cli.endpoint_columns import EndpointReader
+    from harmonium.cli.reading import open_table
+    from harmonium.cli.summaries import columns_summary, recordings_summary, show_columns, show_endpoints
+    from harmonium.cli.writing import MODEL, PAGE, check_output
+    from harmonium.engine.states import EXACT_LIMIT
+    from harmonium.table.encoding import Encoding
+    from harmonium.table.endpoints import parse_endpoints
+
+    terminal: Terminal = context.obj
+    if output is not None:
+        check_output(output, force, MODEL)
+    elif not dry_run:
+        raise ValueError("where shall the model go? Name a file: -o model.harmonium")
+    if report is not None:
+        check_output(report, force, PAGE)
+    table = open_table(data)
+    reader = EndpointReader(endpoint, table.columns)
+    table.require([*reader.columns, *(drop or [])])
+    frame = table.read(table.columns)
+    y = reader.read(frame)
+    reader.check()
+    X = frame.drop(columns=[*reader.columns, *(drop or [])])
+
+    settings: dict[str, Any] = {
+        "l2": l2 if l2 == "auto" else _number("--l2", l2),
+        "time_scale": time_scale,
+        "horizon": _horizon(horizon or []),
+        "roles": dict(_pair("--role", "COLUMN=ROLE", text) for text in role or []),
+        "trainer": trainer,
+        "n_starts": starts,
+        "max_iter": iterations,
+        "n_epochs": epochs,
+        "learning_rate": learning_rate,
+        "batch_size": batch_size,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "verbose": not terminal.quiet,
+    }
+    chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
+    encoding = Encoding.fit(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
+    _warn_of_identifiers(terminal, X, settings["roles"])
+    recordings = recordings_summary(encoding, y)
+    show_columns(terminal, encoding, X)
+    show_endpoints(terminal, recordings)
+    summary = {"rows": len(X), "columns": columns_summary(encoding, X), "endpoints": recordings}
+    if output is None or dry_run:
+        terminal.result(summary)
+        return
+
+    start = time.monotonic()
+    model = _cross_validated(terminal, settings, chosen, X, y) if cv else _fitted(settings, chosen, X, y)
+    likelihood = float(model.log_likelihood(X, y).mean()) if model.n_hidden <= EXACT_LIMIT else None  # sampling it takes long
+    model.set_params(verbose=False).save(output)
+    reached = "" if likelihood is None else f", log-likelihood {likelihood:.4f} per row in training"
+    spent = f"{model.n_iter_} iterations, {time.monotonic() - start:.1f} s"
+    terminal.note(f"{len(X)} rows, n_hidden {model.n_hidden}, objective {model.objective}{reached}; {spent}")
+    terminal.note(f"saved to {output}")
+    if report is not None:
+        _write_report(terminal, model, X, y, Path(report), force)
+    settings = {name: model.get_params()[name] for name in ("n_hidden", "objective", *settings) if name not in ("n_jobs", "verbose")}
+    terminal.result({"model": output, **summary, "settings": settings, "log_likelihood": likelihood, "iterations": model.n_iter_})
+
+
+def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, path: Path, force: bool) -> None:
+    from harmonium.cli.writing import replacing
+    from harmonium.report.study import N_STEPS, study_report
+
+    n_done = 0
+    with terminal.progress("report") as show:
+
+        def done() -> None:
+            nonlocal n_done
+            n_done += 1
+            show(n_done / N_STEPS)
+
+        page = study_report(model, X, y, f"{path.stem}: {', '.join(model.endpoint_names_)}", done)
+    with replacing(path, force) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    terminal.note(f"wrote {path}")
+
+
+def _fitted(settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> Any:
+    from harmonium.estimator import SurvivalHarmonium
+
+    return SurvivalHarmonium(**settings, **chosen).fit(X, y)
+
+
+def _cross_validated(terminal: Terminal, settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> Any:
+    from harmonium.estimator import SurvivalHarmonium
+    from harmonium.selection import SurvivalHarmoniumCV
+
+    candidates: dict[str, Any] = {key: (value,) for key, value in chosen.items()}
+    search = SurvivalHarmoniumCV(**candidates, estimator=SurvivalHarmonium(**settings)).fit(X, y)
+    rows = [[f"{h}", f"{o}", f"{mean:.4f}", f"{se:.4f}"] for h, o, mean, se, _ in search.cv_results_.itertuples(index=False)]
+    header = ["hidden units", "objective", "log-likelihood per row", "standard error"]
+    terminal.table("5-fold cross-validation", header, rows, right=(0, 1, 2, 3))
+    return search.best_estimator_
+
+
+def _objective(text: str | None) -> str | float | None:
+    return text if text in (None, "conditional", "joint") else _number("--objective", text)
+
+
+def _horizon(texts: list[str]) -> float | dict[str, float] | None:
+    """One time for all endpoints, or one for each that is named."""
+    if len(texts) == 1 and "=" not in texts[0]:
+        return _number("--horizon", texts[0])
+    named = dict(_pair("--horizon", "NAME=TIME", text) for text in texts)
+    return {name: _number("--horizon", value) for name, value in named.items()} or None
+
+
+def _pair(option: str, form: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.rpartition("=")  # a column's name may hold an equals sign
+    if not (name and equals and value):
+        raise ValueError(f"{option} must be written {form}; found {text!r}")
+    return name, value
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} cannot be {text!r}; see harmonium fit --help") from None
+
+
+def _warn_of_identifiers(terminal: Terminal, X: pd.DataFrame, roles: dict[str, str]) -> None:
+    """Numbers of rows or subjects would pass for a numeric covariate."""
+    for name in X.columns:
+        series = X[name]
+        whole = series.dtype.kind in "iu" and name not in roles and len(series) >= 20
+        called_so = bool(_IDENTIFIER.search(name))
+        if whole and series.is_unique and (called_so or series.is_monotonic_increasing):
+            terminal.warn(f"column {name!r} looks like an identifier, and is taken for a number; leave it out with --drop {name!r}")

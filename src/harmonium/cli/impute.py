@@ -1,0 +1,74 @@
+"""``harmonium impute``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harmonium.cli.options import AnyEndpointColumns, Data, Force, Jobs, Json, Model, Quiet, Seed, TableOutput
+from harmonium.cli.terminal import Terminal
+
+EXAMPLES = """
+Examples:
+
+harmonium impute model.harmonium data.csv -e os=os_mth,os_event -e rfs=rfs_mth,rfs_event --draws 5 -o imputed.csv
+
+harmonium impute model.harmonium data.csv --seed 1 -o imputed.parquet
+"""
+
+
+def run(
+    context: typer.Context,
+    model_file: Model,
+    data: Data,
+    endpoint: AnyEndpointColumns = None,
+    draws: Annotated[int, typer.Option("--draws", "-m", metavar="NUMBER", min=1, help="Completed tables.")] = 1,
+    seed: Seed = 0,
+    output: TableOutput = "-",
+    jobs: Jobs = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Fill the gaps of a table with draws from the model, given everything that is known of each row.
+
+    Writes one table: the completed tables one below the other, with their numbers, from 1 on, in the first column, draw. Observed values
+    and other columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the recorded one, or
+    for censored rows a draw from the times that are still possible. Endpoints are written as for fit (see harmonium fit --help).
+
+    Train the model with an objective of 0.95 or less for this.
+    """
+    import pandas as pd
+
+    from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
+    from harmonium.cli.reading import open_table
+    from harmonium.cli.training_values import TrainingValues
+    from harmonium.cli.writing import check_output, side_by_side, table_writer
+    from harmonium.estimator import load
+
+    terminal: Terminal = context.obj
+    check_output(output, force, as_json=as_json)
+    model = load(model_file).set_params(n_jobs=jobs)
+    table = open_table(data)
+    reader = EndpointReader(endpoint or [], table.columns)
+    require_endpoints(reader.names, model.endpoint_names_)
+    covariates = TrainingValues(model.encoding_.columns)
+    table.require([*covariates.names, *reader.columns])
+    typed = {*covariates.names, *reader.columns} - set(covariates.text)
+    frame = table.read(table.columns, text=set(table.columns) - typed)
+    X = covariates.of(frame.reindex(columns=[column.name for column in model.encoding_.columns]))
+    y = reader.read(frame) if endpoint else None
+    reader.check()
+    covariates.warn(terminal)
+
+    n_rows, columns = 0, []
+    completions = model.impute(X, y, draws, random_state=seed)
+    with table_writer(output, force) as write:
+        for number, (completed, times) in enumerate(completions, start=1):
+            drawn = pd.DataFrame({f"{name}_drawn": times[name, "lower"] for name in reader.names}, index=frame.index)
+            numbered = pd.DataFrame({"draw": number}, index=frame.index)
+            whole = side_by_side(numbered, frame.assign(**completed[covariates.names]), drawn)
+            write(whole)
+            n_rows, columns = n_rows + len(whole), list(whole.columns)
+    terminal.wrote(output, n_rows, columns)

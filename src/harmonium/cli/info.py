@@ -1,0 +1,47 @@
+"""``harmonium info``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from harmonium.cli.options import Json, Model, Quiet
+from harmonium.cli.terminal import Terminal
+
+EXAMPLES = """
+Examples:
+
+harmonium info model.harmonium
+
+harmonium info model.harmonium --json
+"""
+
+_CONTRASTIVE = ("learning_rate", "momentum", "batch_size", "n_epochs", "n_steps", "persistent", "optimiser", "centred")
+_OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
+
+
+def run(context: typer.Context, model_file: Model, quiet: Quiet = False, as_json: Json = False) -> None:
+    """Tell what a model was trained on and how: its covariates, endpoints and settings."""
+    from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints
+    from harmonium.engine.states import EXACT_LIMIT
+    from harmonium.estimator import load
+
+    terminal: Terminal = context.obj
+    model = load(model_file)
+    endpoints = endpoints_summary(model.encoding_, model.event_times_)
+    settings = {name: value for name, value in model.get_params().items() if name not in _OF_THE_SESSION}
+    fitted = {"rows": getattr(model, "n_rows_", None), "l2": model.l2_, "iterations": model.n_iter_}
+    show_columns(terminal, model.encoding_)
+    show_endpoints(terminal, endpoints)
+    exact = model.trainer == "exact" or (model.trainer == "auto" and model.n_hidden <= EXACT_LIMIT)
+    of_no_use = _CONTRASTIVE if exact else ()
+    shown = {"rows in training": fitted["rows"], "l2 used": fitted["l2"], "iterations": fitted["iterations"], **settings}
+    rows = [[name, _shown(value)] for name, value in shown.items() if name not in of_no_use and value not in (None, {})]
+    terminal.table("training and settings", ["name", "value"], rows)
+    described = {"columns": columns_summary(model.encoding_), "endpoints": endpoints, "settings": settings}
+    terminal.result({"model": str(model_file), **fitted, **described})
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

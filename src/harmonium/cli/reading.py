@@ -1,0 +1,222 @@
+"""Tables from CSV and Parquet files, read whole or in parts."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from harmonium.table.frames import columns_of
+
+__all__ = ["CSV", "PARQUET", "Part", "TableFile", "did_you_mean", "open_table", "require_pyarrow"]
+
+PART_ROWS = 50_000
+"""Rows that are held in memory at once where a table is read in parts."""
+
+_PART_CELLS = 5_000_000  # fewer rows, if there are many columns
+
+CSV, PARQUET = (".csv",), (".parquet", ".pq")
+"""Endings of files."""
+
+
+class Part(NamedTuple):
+    """Some rows of a table, the number of the first, and the share of the file that has been read."""
+
+    frame: pd.DataFrame
+    first: int
+    share: float
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table in a file."""
+
+    path: Path
+    columns: tuple[str, ...]
+
+    def require(self, names: Collection[str]) -> None:
+        """Refuse the table if a column is missing; name the one that was probably meant."""
+        try:
+            columns_of(pd.DataFrame(columns=list(self.columns)), list(names))
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from None
+
+    def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
+        """All rows.
+
+        Whole numbers and booleans keep their type where there are gaps. In a CSV, columns in ``text`` are read as they are written.
+        """
+        raise NotImplementedError
+
+    def parts(self, columns: Sequence[str], text: Collection[str] = ()) -> Iterator[Part]:
+        """All rows, some at a time."""
+        raise NotImplementedError
+
+
+class _Csv(TableFile):
+    def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
+        with self._reading():
+            frame = pd.read_csv(self.path, dtype_backend="numpy_nullable", **self._settings(text))
+        return _with_usual_types(frame[list(columns)])
+
+    def parts(self, columns: Sequence[str], text: Collection[str] = ()) -> Iterator[Part]:
+        size = max(1, self.path.stat().st_size)
+        first = 0
+        with open(self.path, "rb") as file:
+            with self._reading():
+                reader = pd.read_csv(file, chunksize=min(PART_ROWS, 1 + _PART_CELLS // len(self.columns)), **self._settings(text))
+            while True:
+                with self._reading():
+                    frame = next(reader, None)
+                if frame is None:
+                    return
+                yield Part(frame[list(columns)], first, file.tell() / size)
+                first += len(frame)
+
+    def _settings(self, text: Collection[str]) -> dict[str, Any]:
+        """All columns are read: of a part of them, pandas would not notice a row with too many fields."""
+        return {
+            "names": list(self.columns),
+            "header": 0,
+            "index_col": False,
+            "dtype": dict.fromkeys(set(text) & set(self.columns), str),
+            "encoding": "utf-8-sig",
+            "float_precision": "round_trip",
+            "low_memory": False,
+        }
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Errors name the file."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                yield
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path} is not text in UTF-8; save it anew with that encoding") from error
+        except pd.errors.ParserWarning as error:
+            raise ValueError(f"{self.path}: the first rows have more fields than the header has names") from error
+        except pd.errors.ParserError as error:
+            raise ValueError(f"{self.path} cannot be read: {error}") from error
+
+
+class _Parquet(TableFile):
+    def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
+        import pyarrow.parquet
+
+        return _from_arrow(pyarrow.parquet.ParquetFile(self.path).read(columns=list(columns)), columns)
+
+    def parts(self, columns: Sequence[str], text: Collection[str] = ()) -> Iterator[Part]:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(self.path) as file:
+            first, n_rows = 0, max(1, file.metadata.num_rows)
+            for batch in file.iter_batches(batch_size=PART_ROWS, columns=list(columns)):
+                yield Part(_from_arrow(batch, columns), first, (first + batch.num_rows) / n_rows)
+                first += batch.num_rows
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest name there is, in parentheses, to go on with an error message.
+
+    Examples
+    --------
+    >>> did_you_mean("os_month", ["os_mth", "age"])
+    " (did you mean 'os_mth'?)"
+    """
+    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def open_table(path: Path) -> TableFile:
+    """Look at a file's header; its ending tells what it is."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}" if not path.exists() else f"{path} is not a file")
+    if path.suffix.lower() in PARQUET:
+        require_pyarrow()
+        return _Parquet(path, _unique(path, _parquet_header(path)))
+    if path.suffix.lower() in CSV:
+        return _Csv(path, _unique(path, _csv_header(path)))
+    raise ValueError(f"a table must end with {', '.join([*CSV, *PARQUET])}; found {path}")
+
+
+def _csv_header(path: Path) -> list[str]:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            names = next((row for row in csv.reader(file) if row), None)
+            if names is None:
+                raise ValueError(f"{path} is empty")
+            if not any(line.strip() for line in file):
+                raise ValueError(f"{path} has a header but no rows")
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not text in UTF-8; save it anew with that encoding") from error
+    for separator, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and separator in names[0]:
+            raise ValueError(f"{path} seems to be separated by {called}; save it anew with commas")
+    return [name or f"Unnamed: {number}" for number, name in enumerate(names)]
+
+
+def _parquet_header(path: Path) -> list[str]:
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} is not a Parquet file, or damaged ({error})") from error
+    if not n_rows:
+        raise ValueError(f"{path} has no rows")
+    return names
+
+
+def _unique(path: Path, names: list[str]) -> tuple[str, ...]:
+    twice = [name for number, name in enumerate(names) if name in names[:number]]
+    if twice:
+        raise ValueError(f"{path}: column names must be unique; found {twice[0]!r} more than once")
+    return tuple(names)
+
+
+def require_pyarrow() -> None:
+    """Say what to install, if it is not there."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install 'harmonium[parquet]'") from error
+
+
+def _from_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """An Arrow table or batch as pandas has it, whatever index its writer had."""
+    import pyarrow
+
+    nullable = {
+        pyarrow.bool_(): pd.BooleanDtype(),
+        pyarrow.int8(): pd.Int8Dtype(),
+        pyarrow.int16(): pd.Int16Dtype(),
+        pyarrow.int32(): pd.Int32Dtype(),
+        pyarrow.int64(): pd.Int64Dtype(),
+    }
+    return _with_usual_types(table.to_pandas(types_mapper=nullable.get, ignore_metadata=True)[list(columns)])
+
+
+def _with_usual_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """NumPy's types, but for whole numbers and booleans with gaps."""
+    return pd.DataFrame({name: _with_usual_type(series) for name, series in frame.items()}, index=frame.index)
+
+
+def _with_usual_type(series: pd.Series) -> pd.Series:
+    dtype = series.dtype
+    if not isinstance(dtype, pd.api.extensions.ExtensionDtype) or isinstance(dtype, pd.CategoricalDtype):
+        return series
+    if pd.api.types.is_float_dtype(dtype):
+        return series.astype(np.float64)
+    if pd.api.types.is_string_dtype(dtype):
+        return series.astype(object).where(series.notna(), None)
+    return series if series.isna().any() or not hasattr(dtype, "numpy_dtype") else series.astype(dtype.numpy_dtype)

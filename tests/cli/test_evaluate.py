@@ -1,0 +1,67 @@
+"""``harmonium evaluate``: the library's metrics."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from harmonium.metrics import scorers
+from tests.cli.conftest import ENDPOINTS
+
+
+def test_metrics_are_those_of_the_library(run, csv, model_file, model, X, y):
+    done = run("evaluate", model_file, csv, *ENDPOINTS, "--json")
+    assert done.err == ""
+    found = json.loads(done.out)
+    assert found["log_likelihood"] == pytest.approx(scorers.log_likelihood(model, X, y))
+    for name in ("os", "rfs"):
+        own = found["endpoints"][name]
+        assert own["concordance"] == pytest.approx(scorers.concordance_index(model, X, y, endpoint=name))
+        assert own["concordance_ipcw"] == pytest.approx(scorers.concordance_index_ipcw(model, X, y, endpoint=name))
+        assert own["integrated_brier_score"] == pytest.approx(-scorers.neg_integrated_brier_score(model, X, y, endpoint=name))
+        assert own["d_calibration"] == pytest.approx(-scorers.neg_d_calibration(model, X, y, endpoint=name))
+        assert own["d_calibration_p"] == pytest.approx(chi2.sf(own["d_calibration"], 9))
+        known = ~np.isinf(y[name, "upper"]) | (y[name, "lower"] > 0.0)
+        assert own["rows"] == known.sum()
+        assert own["log_likelihood"] == pytest.approx(model.log_likelihood_of_given(X, y[[name]])[known].mean())
+
+
+def test_one_endpoint_at_times_of_choice(run, folder, model_file, model, X, y):
+    times = [6.0, 12.0, 24.0]
+    done = run("evaluate", model_file, folder / "data.parquet", "-e", "rfs=rfs_mth,rfs_event", "--times", "6,12,24", "--json")
+    found = json.loads(done.out)["endpoints"]
+    assert list(found) == ["rfs"]
+    assert found["rfs"]["integrated_brier_score"] == pytest.approx(
+        -scorers.neg_integrated_brier_score(model, X, y, endpoint="rfs", times=times)
+    )
+
+
+def test_late_entry_is_taken_into_account(run, model_file, model, study, X, y, tmp_path):
+    study.assign(entry=study["os_mth"] / 2.0).to_csv(tmp_path / "late.csv", index=False)
+    done = run("evaluate", model_file, tmp_path / "late.csv", "-e", "os=os_mth,os_event,entry=entry", "--json")
+    assert "warning: late entry is ignored" in done.err
+    late = y[["os"]].copy()
+    late["os", "entry"] = study["os_mth"] / 2.0
+    own = json.loads(done.out)["endpoints"]["os"]
+    assert own["d_calibration"] == pytest.approx(-scorers.neg_d_calibration(model, X, late, endpoint="os"))
+    until_entry = y[["os"]].copy()
+    until_entry["os", "lower"], until_entry["os", "upper"] = study["os_mth"] / 2.0, np.inf
+    given_entry = model.log_likelihood_of_given(X, y[["os"]]) - model.log_likelihood_of_given(X, until_entry)
+    assert own["log_likelihood"] == pytest.approx(given_entry.mean())
+
+
+def test_the_table_for_people(run, csv, model_file):
+    done = run("evaluate", model_file, csv, *ENDPOINTS)
+    lines = [line.split() for line in done.out.splitlines() if line.strip()]
+    assert [line[0] for line in lines[3:]] == ["os", "rfs", "all"]
+    assert lines[3][1:3] == ["200", "84"]
+
+
+def test_what_cannot_be_computed_is_null_and_explained(run, model_file, study, tmp_path):
+    study.assign(os_event=0).to_csv(tmp_path / "none.csv", index=False)
+    done = run("evaluate", model_file, tmp_path / "none.csv", "-e", "os=os_mth,os_event", "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["endpoints"]["os"]["concordance"] is None
+    assert all(line.startswith("warning: ") for line in done.err.splitlines())
+    assert "there are no events" in done.err

@@ -1,0 +1,131 @@
+"""``harmonium fit``: from a table to a model file."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harmonium as hm
+from tests.cli.conftest import ENDPOINTS
+
+SMALL = ["--hidden", 1, "--starts", 1, "--iterations", 5]
+
+
+def test_the_model_is_that_of_the_library(model, X, y):
+    own = hm.SurvivalHarmonium(n_hidden=2, objective=0.95, n_starts=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), own.predict(X))
+    assert model.n_rows_ == len(X)
+
+
+def test_a_parquet_file_gives_the_same_model(run, folder, tmp_path, X):
+    for kind in ("csv", "parquet"):
+        drop = ["--drop", "patient"]
+        assert run("fit", folder / f"data.{kind}", *ENDPOINTS, *drop, *SMALL, "-o", tmp_path / f"{kind}.harmonium").code == 0
+    a, b = (hm.load(tmp_path / f"{kind}.harmonium") for kind in ("csv", "parquet"))
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))
+
+
+def test_it_shows_what_it_has_inferred(run, csv):
+    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", "--dry-run")
+    assert done.code == 0
+    lines = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
+    assert "categorical" in lines["stage"]
+    assert "IIIa, IIIb, IIa" in lines["stage"]
+    assert "1.5%" in lines["stage"]
+    assert lines["os"].split()[1:4] == ["200", "84", "116"]
+    assert "\x1b" not in done.out + done.err
+
+
+def test_a_dry_run_in_json(run, csv, X, y):
+    found = json.loads(run("fit", csv, *ENDPOINTS, "--drop", "patient", "--dry-run", "--json").out)
+    assert found["rows"] == len(X)
+    columns = {column["name"]: column for column in found["columns"]}
+    assert list(columns) == list(X.columns)
+    assert columns["bmi"]["mean"] == pytest.approx(X["bmi"].mean())
+    assert columns["bmi"]["missing"] == pytest.approx(X["bmi"].isna().mean())
+    rfs = found["endpoints"][1]
+    assert rfs["name"] == "rfs"
+    assert rfs["events"] == int((y["rfs", "lower"] == y["rfs", "upper"]).sum())
+    assert rfs["rows"] == rfs["events"] + rfs["censored"]
+
+
+def test_settings_reach_the_model(run, csv, tmp_path):
+    settings = ["--objective", "joint", "--l2", 3, "--time-scale", "linear", "--horizon", "os=200", "--role", "FDG-PET SUVmax>=10=ignored"]
+    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", *SMALL, *settings, "--seed", 5, "-o", tmp_path / "m.harmonium", "--json")
+    said = json.loads(done.out)
+    model = hm.load(tmp_path / "m.harmonium")
+    assert said["settings"]["random_state"] == model.random_state == 5
+    assert (model.n_hidden, model.objective, model.l2, model.time_scale) == (1, "joint", 3.0, "linear")
+    assert model.horizon == {"os": 200.0}
+    assert model.roles == {"FDG-PET SUVmax>=10": "ignored"}
+    assert model.encoding_.scales[0].horizon == 200.0
+
+
+def test_one_horizon_for_all_and_the_contrastive_trainer(run, csv, tmp_path):
+    settings = ["--trainer", "contrastive", "--epochs", 2, "--hidden", 20, "--horizon", 150, "--drop", "patient"]
+    assert run("fit", csv, "-e", "os=os_mth,os_event", *settings, "-o", tmp_path / "m.harmonium").code == 0
+    model = hm.load(tmp_path / "m.harmonium")
+    assert (model.parameters_.n_hidden, model.horizon, model.n_epochs) == (20, 150.0, 2)
+    info = run("info", tmp_path / "m.harmonium")
+    assert "n_epochs" in info.out
+
+
+def test_every_form_of_an_endpoint(run, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "t": [3.0, 4.0, 5.0, 6.0],
+            "cause: last": ["dead", "lost", "alive, well", "dead"],
+            "lo": [1.0, 2.0, None, 3.0],
+            "hi": [2.0, None, 3.0, 5.0],
+            "start": [0.0, 1.0, None, 2.0],
+            "age": [50, 60, 70, 80],
+        }
+    )
+    frame.to_csv(tmp_path / "forms.csv", index=False)
+    forms = ['os="t","cause: last:dead",entry=start', 'well=t,"cause: last:alive, well"', "seen=lo..hi"]
+    done = run("fit", tmp_path / "forms.csv", *(part for form in forms for part in ("-e", form)), "--dry-run", "--json")
+    os, well, seen = json.loads(done.out)["endpoints"]
+    assert (os["name"], os["events"], os["censored"], os["late_entries"]) == ("os", 2, 2, 2)
+    assert (well["name"], well["events"], well["censored"], well["late_entries"]) == ("well", 1, 3, 0)
+    assert (seen["name"], seen["intervals"], seen["censored"]) == ("seen", 3, 1)
+    assert [column["name"] for column in json.loads(done.out)["columns"]] == ["age"]
+
+
+def test_whole_numbers_with_gaps_stay_whole(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"t": rng.exponential(size=60), "e": 1, "age": rng.integers(40, 80, 60).astype(float), "grade": rng.integers(2, size=60)}
+    )
+    frame["age"] = frame["age"].astype("Int64").mask(frame.index == 3)
+    frame["grade"] = frame["grade"].astype("Int64").mask(frame.index == 5)
+    for kind in ("csv", "parquet"):
+        getattr(frame, f"to_{kind}")(tmp_path / f"whole.{kind}", index=False)
+        file = tmp_path / f"{kind}.harmonium"
+        assert run("fit", tmp_path / f"whole.{kind}", "-e", "os=t,e", *SMALL, "--objective", 0.9, "-o", file).code == 0
+        drawn, _ = hm.load(file).sample(20, random_state=0)
+        assert drawn["age"].dtype.kind == drawn["grade"].dtype.kind == "i"
+
+
+def test_cross_validation_chooses_what_is_not_given(run, csv, tmp_path):
+    settings = ["--drop", "patient", "--hidden", 1, "--starts", 1, "--iterations", 3]
+    done = run("fit", csv, "-e", "os=os_mth,os_event", *settings, "--cv", "-o", tmp_path / "m.harmonium")
+    assert "5-fold cross-validation" in done.out
+    model = hm.load(tmp_path / "m.harmonium")
+    assert model.n_hidden == 1
+    assert model.objective in ("conditional", 0.9)
+
+
+def test_a_column_that_looks_like_an_identifier_is_pointed_out(run, csv, study, tmp_path):
+    study.assign(patient=range(1, len(study) + 1)).to_csv(tmp_path / "numbered.csv", index=False)
+    done = run("fit", tmp_path / "numbered.csv", *ENDPOINTS, "--dry-run")
+    assert "warning: column 'patient' looks like an identifier" in done.err
+    assert "warning" not in run("fit", tmp_path / "numbered.csv", *ENDPOINTS, "--dry-run", "--drop", "patient").err
+
+
+def test_a_warning_of_the_library_is_one_line(run, study, tmp_path):
+    study.drop(columns="patient").assign(constant=1).to_csv(tmp_path / "constant.csv", index=False)
+    done = run("fit", tmp_path / "constant.csv", *ENDPOINTS, *SMALL, "-o", tmp_path / "m.harmonium")
+    warned = [line for line in done.err.splitlines() if line.startswith("warning")]
+    assert warned == ["warning: columns without information take no part in the model: 'constant'"]
+    assert run("fit", tmp_path / "constant.csv", *ENDPOINTS, *SMALL, "-o", tmp_path / "quiet.harmonium", "--quiet")[1:] == ("", "")

@@ -1,0 +1,80 @@
+"""The installed command, in processes of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import ENDPOINTS
+
+HARMONIUM = Path(sys.executable).with_name("harmonium")
+
+
+def harmonium(*arguments, cwd):
+    return subprocess.run([HARMONIUM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_a_study_from_fit_to_cohort(csv, tmp_path):
+    fit = ["fit", csv, *ENDPOINTS, "--drop", "patient", "--hidden", 1, "--starts", 1, "--objective", 0.95, "-o", "m.harmonium"]
+    commands = [
+        fit,
+        ["info", "m.harmonium", "--json"],
+        ["predict", "m.harmonium", csv, "--times", "12,24", "-o", "predicted.csv"],
+        ["evaluate", "m.harmonium", csv, *ENDPOINTS, "--json"],
+        ["impute", "m.harmonium", csv, *ENDPOINTS, "--draws", 2, "-o", "imputed.parquet"],
+        ["sample", "m.harmonium", "-n", 30, "-o", "-"],
+    ]
+    done = {command[0]: harmonium(*command, cwd=tmp_path) for command in commands}
+    for name, process in done.items():
+        assert process.returncode == 0, (name, process.stderr)
+        assert "\x1b" not in process.stdout + process.stderr
+    assert json.loads(done["info"].stdout)["rows"] == 200
+    assert 0.5 < json.loads(done["evaluate"].stdout)["endpoints"]["os"]["concordance"] < 0.9
+    assert len(pd.read_csv(tmp_path / "predicted.csv")) == 200
+    assert len(pd.read_parquet(tmp_path / "imputed.parquet")) == 400
+    assert done["sample"].stdout.count("\n") == 31
+    again = harmonium(*fit, cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "error: m.harmonium exists; use --force to overwrite it\n"
+
+
+@pytest.fixture(scope="module")
+def large(study, tmp_path_factory):
+    path = tmp_path_factory.mktemp("large") / "large.csv"
+    pd.concat([study] * 1000).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_a_predict_that_is_killed_leaves_no_output(large, model_file, tmp_path, how):
+    command = [HARMONIUM, "predict", model_file, large, "--times", "12,24,36", "-o", "out.csv"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not any(path.stat().st_size for path in tmp_path.iterdir()):
+            time.sleep(0.01)
+        process.send_signal(how)
+        _, err = process.communicate()
+    assert process.returncode == {signal.SIGTERM: 143, signal.SIGKILL: -9, signal.SIGINT: 130}[how]
+    assert "Traceback" not in err
+    assert not (tmp_path / "out.csv").exists()
+    assert len(list(tmp_path.iterdir())) == (how == signal.SIGKILL)  # nobody is left to remove the temporary file
+
+
+def test_a_reader_that_has_enough_is_no_error(large, model_file, tmp_path):
+    command = [HARMONIUM, "predict", model_file, large]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "os_risk,rfs_risk\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+def test_help_waits_for_nothing_heavy():
+    code = "import sys; from harmonium.cli import main; main(['fit', '--help']); print(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"})
+    assert not {"numpy", "pandas", "numba", "scipy"} & set(done.stderr.split())
