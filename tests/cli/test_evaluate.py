@@ -65,3 +65,13 @@ def test_what_cannot_be_computed_is_null_and_explained(run, model_file, study, t
     assert json.loads(done.out)["endpoints"]["os"]["concordance"] is None
     assert all(line.startswith("warning: ") for line in done.err.splitlines())
     assert "there are no events" in done.err
+
+
+def test_a_likelihood_that_takes_long_is_sampled_on_demand_only(run, csv, model_file, model, X, y, monkeypatch):
+    monkeypatch.setattr("harmonium.engine.states.EXACT_LIMIT", 1)
+    asked = ["evaluate", model_file, csv, "-e", "os=os_mth,os_event", "--json"]
+    found = json.loads(run(*asked).out)
+    assert found["log_likelihood"] is found["endpoints"]["os"]["log_likelihood"] is None
+    assert found["endpoints"]["os"]["concordance"] > 0.5
+    found = json.loads(run(*asked, "--likelihood").out)
+    assert found["log_likelihood"] == pytest.approx(model.log_likelihood_of_given(X, y[["os"]]).mean())

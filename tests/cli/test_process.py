@@ -47,7 +47,7 @@ def test_a_study_from_fit_to_cohort(csv, tmp_path):
 @pytest.fixture(scope="module")
 def large(study, tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "large.csv"
-    pd.concat([study] * 1000).to_csv(path, index=False)
+    pd.concat([study] * 400).to_csv(path, index=False)
     return path
 
 

@@ -86,17 +86,20 @@ def run(
         together = float(model.log_likelihood(X, _only(model, y, reader.names)).mean())
         for name, found in by_endpoint.items():
             found["log_likelihood"] = _log_likelihood(model, X, y, name)
-    rows = [[name, *(_shown(found[key]) for key in _HEADER)] for name, found in by_endpoint.items()]
+    rows = [
+        [name, *(_shown(found[key], "{:.2g}" if key == "d_calibration_p" else "{:.4f}") for key in _HEADER)]
+        for name, found in by_endpoint.items()
+    ]
     if len(rows) > 1 and not math.isnan(together):
         rows.append(["all together", str(len(X)), *[""] * (len(_HEADER) - 2), _shown(together)])
     terminal.table(f"{len(X)} rows of {data}", ["endpoint", *_HEADER.values()], rows, right=range(1, len(_HEADER) + 1))
     terminal.result({"rows": len(X), "endpoints": by_endpoint, "log_likelihood": together})
 
 
-def _shown(value: float) -> str:
+def _shown(value: float, form: str = "{:.4f}") -> str:
     if isinstance(value, int):
         return str(value)
-    return "-" if math.isnan(value) else f"{value:.4f}"
+    return "-" if math.isnan(value) else form.format(value)
 
 
 def _metrics(model: Any, X: pd.DataFrame, y: pd.DataFrame, name: str, times: list[float] | None) -> dict[str, float]:

@@ -84,7 +84,7 @@ def run(
     table.require(columns)
 
     n_rows, written = 0, []
-    with terminal.progress("predicting") as advance, table_writer(output, force) as write:
+    with terminal.progress("predicting", shown=output != "-") as advance, table_writer(output, force) as write:
         for part in table.parts(columns, text=[*covariates.text, *([identifier] if identifier else [])]):
             try:
                 X = covariates.of(part.frame)

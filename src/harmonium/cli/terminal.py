@@ -96,9 +96,9 @@ class Terminal:
         _console(sys.stdout).print(table)
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[float], None]]:
+    def progress(self, what: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
         """A bar on terminals; the function that is handed out takes the share that is done."""
-        if self.quiet or not sys.stderr.isatty():
+        if self.quiet or not shown or not sys.stderr.isatty():
             yield lambda share: None
             return
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

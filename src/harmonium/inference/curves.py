@@ -70,7 +70,6 @@ def density(
     parameters: Parameters, cells: Cells, column: int, positions: Array, rng: np.random.Generator, n_threads: int | None = None
 ) -> Answer:
     """Density of a column given all cells, as :func:`survival`; NaN where the event time is known."""
-
     return _curves(parameters, cells, {column: positions}, EndpointStates.density, _density_of_known, rng, n_threads)[0]
 
 

@@ -129,8 +129,12 @@ class Column:
 def _places_of_few(series: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
     """As :func:`pandas.factorize`, for so few values that its preparations would take longer; values need not be distinct."""
     values = series.tolist()
-    places = [-1 if value is None or value is pd.NA or value != value else place for place, value in enumerate(values)]
+    places = [-1 if _is_missing(value) else place for place, value in enumerate(values)]
     return np.array(places, dtype=np.int64), values
+
+
+def _is_missing(value: Any) -> bool:
+    return bool(value is None or value is pd.NA or value != value)  # noqa: PLR0124 - only a NaN is not itself
 
 
 _WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
