@@ -76,6 +76,18 @@ def test_every_kind_of_column_keeps_its_type():
     assert (times["t", "lower"] > 0.0).all()
 
 
+def test_columns_of_other_types_than_in_training_are_filled():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(50.0, 10.0, 80), "flat": 1.0})
+    y = hm.endpoints(pd.DataFrame({"t": rng.exponential(5.0, 80), "e": 1}), t=("t", "e"))
+    with pytest.warns(UserWarning, match="take no part"):
+        model = hm.SurvivalHarmonium(1, objective=0.9, n_starts=1, max_iter=20, random_state=0).fit(X, y)
+    whole = pd.DataFrame({"size": pd.array([50, None, 40], dtype="Int64")})  # and without the column that takes no part
+    completed, _ = model.impute(whole, random_state=0)[0]
+    assert completed["size"].notna().all()
+    assert completed["size"].tolist()[::2] == [50, 40]
+
+
 def test_imputing_then_predicting_averages_to_predicting_with_gaps(model, nvalt8):
     """The law of total probability: mean over imputations of S(t | completed) is S(t | with gaps)."""
     X, _ = nvalt8

@@ -187,7 +187,7 @@ class Generation(FittedModel):
         decoded = self.encoding_.decode_covariates(values[:, : covariates.shape[1]], frame.index)
         place = {column.name: c for c, column in enumerate(self.encoding_.modelled)}
         out = frame.copy()
-        for name in decoded.columns:
+        for name in decoded.columns.intersection(frame.columns):
             series = frame[name]
             gap = np.isnan(covariates[:, place[name]]) if name in place else series.isna().to_numpy()
             if gap.any():
@@ -201,5 +201,10 @@ def _filled(series: pd.Series, gap: Any, drawn: pd.Series) -> pd.Series:
         out = series.astype(drawn.dtype) if isinstance(drawn.dtype, pd.CategoricalDtype) else series.astype(object)
     else:
         out = series.copy()
-    out[gap] = drawn[gap].to_numpy() if not isinstance(out.dtype, pd.CategoricalDtype) else drawn[gap]
+    values = drawn[gap] if isinstance(out.dtype, pd.CategoricalDtype) else drawn[gap].to_numpy()
+    try:
+        out[gap] = values
+    except (TypeError, ValueError):  # whole numbers here, but not in training
+        out = out.astype(drawn.dtype)
+        out[gap] = values
     return out
