@@ -38,5 +38,5 @@ clean:
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,cluster]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,cluster,explorer]'
 	touch $@

@@ -25,7 +25,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harmonium.cli import benchmark, demo, evaluate, fit, impute, info, predict, reproduce, sample
+from harmonium.cli import benchmark, demo, evaluate, explore, fit, impute, info, predict, reproduce, sample
 from harmonium.cli.options import flag
 from harmonium.cli.terminal import Terminal
 
@@ -57,6 +57,7 @@ _COMMANDS = {
     "impute": impute,
     "sample": sample,
     "info": info,
+    "explore": explore,
     "reproduce": reproduce,
     "benchmark": benchmark,
 }

@@ -52,7 +52,7 @@ def _tau_of_draws(
         hidden = hidden_given(parameters, cells.part(rows), rng, n_threads)
         states = np.stack([hidden.draw(rng) for _ in range(_N_DRAWS)], axis=1)  # (rows, draws, hidden)
         among_equal += [_mean_of_pairs(_both_earlier(parameters, columns, own)) for own in states]
-        drawn.append(states[:, 0])
+        drawn.append(states.reshape(-1, parameters.n_hidden) if cells.n_rows < _N_DRAWS else states[:, 0])
     sample = np.concatenate(drawn)
     sample = sample[rng.permutation(len(sample))[:_MOST_STATES]]
     between = _mean_of_pairs(_both_earlier(parameters, columns, sample))

@@ -1,0 +1,53 @@
+"""``harmonium explore``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harmonium.cli.options import Model, Quiet, flag
+from harmonium.cli.terminal import Terminal
+
+EXAMPLES = """
+Examples:
+
+harmonium explore model.harmonium
+
+harmonium explore model.harmonium --unit months --port 8051 --no-browser
+"""
+
+
+def run(
+    context: typer.Context,
+    model_file: Model,
+    unit: Annotated[str, typer.Option("--unit", metavar="NAME", help="Of time, such as months; for labels.", show_default=False)] = "",
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="Where to listen.", show_default="8050, or any free")
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Whom to listen to; 0.0.0.0 opens the page to the network, unencrypted.")
+    ] = "127.0.0.1",
+    no_browser: Annotated[bool, flag("--no-browser", help="Do not open a browser.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Explore a model on a page in the browser: patients, scenarios, endpoints together, cohorts.
+
+    The page is served on this machine only and needs no network. What is entered stays in the browser; nothing is stored. With --host
+    others can use it too: anyone who can reach this machine can use the model, and what they enter travels unencrypted.
+    """
+    from harmonium.estimator import load
+
+    terminal: Terminal = context.obj
+    model = load(model_file).set_params(n_jobs=1, verbose=False)
+    try:
+        from harmonium.explorer.app import make_app
+        from harmonium.explorer.server import LOOPBACK, WARNING, serve
+    except ImportError as error:
+        raise ImportError("the page needs Dash: pip install 'harmonium[explorer]'") from error
+    local = host in LOOPBACK
+    app = make_app(model, unit=unit, title=f"{model_file.stem}: harmonium", local=local)
+    if not local:
+        terminal.warn(WARNING)
+    serve(app, host, port, browser=not no_browser, say=terminal.note)
+    terminal.note("stopped")

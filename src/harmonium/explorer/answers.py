@@ -1,0 +1,220 @@
+"""From forms to numbers and words. Nothing here knows of browsers, and nothing knows more of the model than its public questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.explorer.schema import Schema, number, short
+from harmonium.explorer.validation import Patient, parse_form
+from harmonium.units.contract import Array
+
+__all__ = ["Curves", "History", "Joint", "advance", "curves_of", "describe", "joint_of", "scenario_table", "tables", "words_of_change"]
+
+JOINT = ("density", "survival")
+"""What can be asked of two endpoints together."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Survival of some patients.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n_times,)
+    survival : ndarray of shape (n_patients, n_endpoints, n_times)
+    medians : ndarray of shape (n_patients, n_endpoints)
+    """
+
+    times: Array
+    survival: Array
+    medians: Array
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Two endpoints together; ``grid`` is (times of the first, times of the second)."""
+
+    times: tuple[Array, Array]
+    grid: Array
+    margins: tuple[Array, Array]
+
+
+def tables(schema: Schema, patients: Sequence[Patient]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Covariates, and what is known of the endpoints if anything is, as the model takes them."""
+    covariates = {}
+    for place, column in enumerate(schema.columns):
+        values = [patient.values[place] for patient in patients]
+        covariates[column.name] = np.array(values, dtype=np.float64 if column.role == "numeric" else object)
+    known = np.array([patient.known for patient in patients])  # (patients, endpoints, 2)
+    given = {}
+    for e, name in enumerate(schema.endpoints):
+        if (known[:, e] != (0.0, np.inf)).any():
+            given[name, "lower"], given[name, "upper"] = known[:, e].T
+    return pd.DataFrame(covariates, index=range(len(patients))), pd.DataFrame(given) if given else None
+
+
+def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves:
+    """Survival curves and medians; where a patient's event is known, the curve falls at once."""
+    X, given = tables(schema, patients)
+    known = np.array([patient.known for patient in patients])
+    events = np.unique(known[(known[..., 0] == known[..., 1]) & (known[..., 0] <= schema.end), 0])
+    times = np.unique(np.concatenate([schema.times, events, np.nextafter(events, 0.0)]))
+    survival, medians = np.empty((len(patients), len(schema.endpoints), times.size)), np.empty((len(patients), len(schema.endpoints)))
+    for e, name in enumerate(schema.endpoints):
+        survival[:, e] = model.predict_survival_function(X, name, times, given=given, return_array=True)
+        all_known = (known[:, e, 0] == known[:, e, 1]).all()
+        medians[:, e] = known[:, e, 0] if all_known else model.predict_median(X, name, given=given)
+    if not np.isfinite(survival).all():
+        raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
+    return Curves(times, survival, medians)
+
+
+def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int], kind: str, n_times: int) -> Joint:
+    """Density or survival of two endpoints together, given everything that is known."""
+    if pair[0] == pair[1]:
+        raise ValueError("choose two different endpoints")
+    names = [schema.endpoints[e] for e in pair]
+    known = [name for name, e in zip(names, pair, strict=True) if patient.known[e][0] == patient.known[e][1]]
+    if known and kind == "density":
+        raise ValueError(f"the event of {short(known[0])} is known, so there is no joint density; look at the joint survival")
+    X, given = tables(schema, [patient])
+    first, second = (np.linspace(0.0, schema.last[e], n_times + 1)[1:] for e in pair)
+    axes = dict(zip(names, (first, second), strict=True))
+    if kind == "density":
+        grid = model.predict_joint_density(X, axes, given=given)[0]
+        margins = [model.predict_density(X, name, at, given=given)[0] for name, at in axes.items()]
+    else:
+        grid = model.predict_joint_survival(X, axes, given=given)[0]
+        margins = [model.predict_survival_function(X, name, at, given=given, return_array=True)[0] for name, at in axes.items()]
+    if not np.isfinite(grid).all():
+        raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
+    return Joint((first, second), grid, (margins[0], margins[1]))
+
+
+# --- words ---
+
+
+def describe(schema: Schema, patient: Patient) -> list[str]:
+    """Everything that is known, one fact at a time."""
+    covariates = [
+        _covariate_words(column.name, value) for column, value in zip(schema.columns, patient.values, strict=True) if value is not None
+    ]
+    endpoints = [_endpoint_words(schema, e, bounds) for e, bounds in enumerate(patient.known) if bounds != (0.0, np.inf)]
+    return covariates + endpoints
+
+
+def _covariate_words(name: Any, value: Any) -> str:
+    if value is None:
+        return f"{short(name)} unknown"
+    return f"{short(name)} {value:g}" if isinstance(value, float) else f"{short(name)} {short(value)}"
+
+
+def _endpoint_words(schema: Schema, e: int, bounds: tuple[float, float]) -> str:
+    name = short(schema.endpoints[e])
+    if bounds == (0.0, np.inf):
+        return f"{name} unknown"
+    return f"{name} event at {schema.time(bounds[0])}" if bounds[0] == bounds[1] else f"no {name} event until {schema.time(bounds[0])}"
+
+
+def _differences(schema: Schema, before: Patient, now: Patient) -> list[str]:
+    """What has changed, in words."""
+    covariates = zip(schema.columns, before.values, now.values, strict=True)
+    words = [_covariate_words(column.name, new) for column, old, new in covariates if old != new]
+    return words + [_endpoint_words(schema, e, new) for e, new in enumerate(now.known) if before.known[e] != new]
+
+
+def words_of_change(schema: Schema, before: Patient, now: Patient, old: Sequence[float], new: Sequence[float]) -> str:
+    """The last edit and what it did to the medians, such as "rfs event at 8 months: median os 41 → 17 months"."""
+    changed = _differences(schema, before, now)
+    if not changed:
+        return ""
+    told = "everything unknown" if now.values + now.known == _nothing_known(schema) else ", ".join(changed)
+    effects = []
+    for e, name in enumerate(schema.endpoints):
+        if now.known[e][0] == now.known[e][1]:
+            continue  # the event is known, so there is nothing to predict
+        then, after = number(old[e]), schema.time(new[e])
+        stays = then == number(new[e])
+        effects.append(f"median {short(name)} stays {after}" if stays else f"median {short(name)} {then} → {after}")
+    return f"{told}: {'; '.join(effects)}" if effects else told
+
+
+def _nothing_known(schema: Schema) -> tuple[Any, ...]:
+    nobody = Patient.unknown(schema)
+    return nobody.values + nobody.known
+
+
+@dataclass(frozen=True)
+class History:
+    """The form and the medians before the last edit, to compare with. It lives in the browser.
+
+    Attributes
+    ----------
+    before, now : dict
+        Forms.
+    before_medians, now_medians : tuple of float
+    places : tuple of str
+        Fields of the last edit.
+    """
+
+    before: dict[str, Any]
+    now: dict[str, Any]
+    before_medians: tuple[float, ...]
+    now_medians: tuple[float, ...]
+    places: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """For the browser; JSON has no infinity."""
+        finite = {name: [m if np.isfinite(m) else None for m in getattr(self, name)] for name in ("before_medians", "now_medians")}
+        return {"before": self.before, "now": self.now, "places": list(self.places), **finite}
+
+    @classmethod
+    def from_json(cls, schema: Schema, stored: Any) -> History | None:
+        """Back from the browser; None if it makes no sense."""
+        try:
+            forms, places = (stored["before"], stored["now"]), tuple(str(place) for place in stored["places"])
+            medians = [tuple(np.inf if m is None else float(m) for m in stored[name]) for name in ("before_medians", "now_medians")]
+            for form in forms:
+                parse_form(schema, form)
+        except (KeyError, TypeError, ValueError):
+            return None
+        if any(len(own) != len(schema.endpoints) for own in medians):
+            return None
+        return cls(forms[0], forms[1], medians[0], medians[1], places)
+
+
+def advance(history: History | None, form: dict[str, Any], medians: Sequence[float]) -> History:
+    """The history with a form, already checked, and its medians. Typing on in one field is one edit."""
+    medians = tuple(map(float, medians))
+    if history is None:
+        return History(form, form, medians, medians)
+    places = tuple(_places(history.now, form))
+    if not places or places == history.places:
+        return replace(history, now=form, now_medians=medians)
+    return History(history.now, form, history.now_medians, medians, places)
+
+
+def _places(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Fields in which two forms differ; an endpoint is one field."""
+    covariates = enumerate(zip(one["covariates"], other["covariates"], strict=True))
+    pairs = enumerate(zip(one["states"], one["times"], other["states"], other["times"], strict=True))
+    return [f"c{i}" for i, (a, b) in covariates if a != b] + [f"e{i}" for i, (s, t, u, v) in pairs if (s, t) != (u, v)]
+
+
+# --- tables ---
+
+
+def scenario_table(schema: Schema, labels: Sequence[str], patients: Sequence[Patient], curves: Curves) -> pd.DataFrame:
+    """Curves and medians of scenarios, one row for each time, to be taken home."""
+    parts = []
+    for s, (label, patient) in enumerate(zip(labels, patients, strict=True)):
+        known = "; ".join(describe(schema, patient)) or "nothing known"
+        for e, name in enumerate(schema.endpoints):
+            part = {"time": curves.times, "survival": curves.survival[s, e]}
+            parts.append(pd.DataFrame({"scenario": label, "known": known, "endpoint": name, "median": curves.medians[s, e], **part}))
+    return pd.concat(parts, ignore_index=True)

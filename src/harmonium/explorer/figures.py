@@ -1,0 +1,167 @@
+"""Figures for Plotly, as plain dictionaries. Names are the user's, so they are escaped: Plotly takes text for a kind of HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.explorer.answers import Curves, Joint
+from harmonium.explorer.schema import Schema, short
+from harmonium.units.contract import Array
+
+__all__ = ["COLOURS", "CONFIG", "DASHES", "as_text", "comparison_figure", "fields_figure", "joint_figure", "patient_figure"]
+
+Figure = dict[str, Any]
+
+# Okabe and Ito's, without yellow, which is lost on white; with as many kinds of lines that nobody needs the colours.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+GREY, INK, GRID = "#8c8c8c", "#222222", "#e6e6e6"
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "showSendToCloud": False,
+    "showEditInChartStudio": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud"],
+    "toImageButtonOptions": {"format": "svg"},
+}
+
+
+def as_text(name: Any, longest: int = 40) -> str:
+    """A name that Plotly shows as it is.
+
+    Examples
+    --------
+    >>> as_text("<b>stage</b>")
+    '&lt;b&gt;stage&lt;/b&gt;'
+    """
+    return html.escape(short(name, longest), quote=False)
+
+
+def patient_figure(schema: Schema, patient: Curves, cohort: Curves) -> Figure:
+    """All endpoints of one patient, with the cohort behind them in grey."""
+    data = [
+        _line(cohort.times, cohort.survival[0, e], f"{as_text(name)}, average", GREY, e, width=1.5)
+        for e, name in enumerate(schema.endpoints)
+    ]
+    data += [_line(patient.times, patient.survival[0, e], as_text(name), _colour(e), e) for e, name in enumerate(schema.endpoints)]
+    return {"data": data, "layout": _survival_layout(schema, "probability of no event")}
+
+
+def comparison_figure(
+    schema: Schema, labels: Sequence[str], places: Sequence[int], scenarios: Curves, cohort: Curves, endpoint: int
+) -> Figure:
+    """One endpoint of some scenarios; ``places`` say which of the three each is, so that it keeps its colour."""
+    data = [_line(cohort.times, cohort.survival[0, endpoint], "average", GREY, 0, width=1.5)]
+    data += [
+        _line(scenarios.times, scenarios.survival[s, endpoint], as_text(label), _colour(place), place)
+        for s, (label, place) in enumerate(zip(labels, places, strict=True))
+    ]
+    name = as_text(schema.endpoints[endpoint])
+    return {"data": data, "layout": _survival_layout(schema, f"probability of no {name} event")}
+
+
+def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str) -> Figure:
+    """A heat map with the margins along its sides."""
+    names = [as_text(schema.endpoints[e], 30) for e in pair]
+    first, second = joint.times
+    top = float(np.quantile(joint.grid, 0.995)) if kind == "density" else 1.0
+    heat = {
+        "type": "heatmap",
+        "x": first.tolist(),
+        "y": second.tolist(),
+        "z": joint.grid.T.tolist(),
+        "zmin": 0.0,
+        "zmax": top if top > 0.0 else 1.0,
+        "colorscale": [[0.0, "#ffffff"], [0.15, "#cfe6f5"], [0.5, COLOURS[5]], [0.8, COLOURS[0]], [1.0, "#00263d"]],
+        "colorbar": {"title": {"text": kind, "side": "right"}, "thickness": 12, "exponentformat": "e", "x": 1.02, "len": 0.76, "y": 0.37},
+        "hovertemplate": "%{x:.3g}, %{y:.3g}: %{z:.3g}<extra></extra>",
+    }
+    margins = [
+        {**_line(first, joint.margins[0], names[0], _colour(pair[0]), pair[0]), "yaxis": "y2"},
+        {**_line(joint.margins[1], second, names[1], _colour(pair[1]), pair[1]), "xaxis": "x2"},
+    ]
+    for line in margins:
+        line |= {"showlegend": False, "hoverinfo": "skip", "line": {"color": line["line"]["color"], "width": 2}}
+    if kind == "density":
+        margins[0]["fill"], margins[1]["fill"] = "tozeroy", "tozerox"
+    small = {"showgrid": False, "zeroline": False, "showticklabels": False, "rangemode": "tozero", "fixedrange": True}
+    in_unit = f" ({as_text(schema.unit)})" if schema.unit else ""
+    layout = {
+        **_LAYOUT,
+        "hovermode": "closest",
+        "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
+        "xaxis": {**_AXIS, "title": {"text": f"time of {names[0]}{in_unit}"}, "range": [0, float(first[-1])], "domain": [0.0, 0.78]},
+        "yaxis": {**_AXIS, "title": {"text": f"time of {names[1]}{in_unit}"}, "range": [0, float(second[-1])], "domain": [0.0, 0.76]},
+        "xaxis2": {**small, "domain": [0.8, 1.0]},
+        "yaxis2": {**small, "domain": [0.79, 1.0]},
+    }
+    return {"data": [heat, *margins], "layout": layout}
+
+
+def fields_figure(fields: pd.DataFrame) -> Figure:
+    """Receptive fields: what each hidden unit does to each column."""
+    labels = [as_text(f"{name} = {level}" if level else name, 34) for name, level, _ in fields.index]
+    values = fields.to_numpy()
+    most = float(np.abs(values).max()) or 1.0
+    heat = {
+        "type": "heatmap",
+        "x": list(range(values.shape[1])),
+        "y": list(range(len(labels))),
+        "z": values.tolist(),
+        "text": [[f"{value:.2f}" for value in row] for row in values],
+        "zmid": 0.0,
+        "zmin": -most,
+        "zmax": most,
+        "colorscale": [[0.0, COLOURS[1]], [0.5, "#ffffff"], [1.0, COLOURS[0]]],
+        "colorbar": {"thickness": 12, "outlinewidth": 0},
+        "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>",
+        "xgap": 1,
+        "ygap": 1,
+    }
+    if values.shape[1] <= 10:
+        heat["texttemplate"] = "%{text}"
+    layout = {
+        **_LAYOUT,
+        "hovermode": "closest",
+        "height": 90 + 22 * len(labels),
+        "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
+        "xaxis": {"side": "top", "tickvals": heat["x"], "ticktext": [f"h{j}" for j in heat["x"]], "tickangle": 0, "fixedrange": True},
+        "yaxis": {"autorange": "reversed", "tickvals": heat["y"], "ticktext": labels, "automargin": True, "fixedrange": True},
+    }
+    return {"data": [heat], "layout": layout}
+
+
+_AXIS = {"gridcolor": GRID, "zeroline": False, "linecolor": INK, "ticks": "outside", "automargin": True}
+_LAYOUT: Figure = {
+    "font": {"family": _FONT, "size": 14, "color": INK},
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "#ffffff",
+    "margin": {"l": 60, "r": 15, "t": 10, "b": 50},
+    "hovermode": "x unified",
+    "uirevision": "stays",
+    "legend": {"orientation": "h", "x": 0.0, "y": 1.02, "yanchor": "bottom"},
+}
+
+
+def _survival_layout(schema: Schema, title: str) -> Figure:
+    return {
+        **_LAYOUT,
+        "xaxis": {**_AXIS, "title": {"text": as_text(schema.time_label)}, "range": [0, schema.end], "hoverformat": ".3g"},
+        "yaxis": {**_AXIS, "title": {"text": title}, "range": [0, 1.02], "hoverformat": ".2f"},
+    }
+
+
+def _colour(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
+def _line(x: Array, y: Array, name: str, colour: str, place: int, width: float = 3.0) -> Figure:
+    line = {"color": colour, "width": width, "dash": DASHES[place % len(DASHES)]}
+    return {"type": "scatter", "mode": "lines", "x": x.tolist(), "y": y.tolist(), "name": name, "line": line}

@@ -1,0 +1,100 @@
+"""What can be asked of a model: the fields of a patient, the endpoints, and how far the data went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonium.table.columns import Column
+from harmonium.units.contract import Array
+
+__all__ = ["Schema", "number", "short"]
+
+_LONGEST = 60  # characters of a name on the page
+_N_TIMES = 121
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Fields of the form, in the order of the training table.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        Covariates that take part in the model.
+    endpoints : tuple of str
+    last : tuple of float
+        The last recording of each endpoint in training: beyond it, answers are extrapolations.
+    unit : str
+        Of time, such as "months"; empty if it is not known.
+    """
+
+    columns: tuple[Column, ...]
+    endpoints: tuple[str, ...]
+    last: tuple[float, ...]
+    unit: str = ""
+
+    @classmethod
+    def of(cls, model: Any, unit: str = "") -> Schema:
+        """That of a fitted model."""
+        columns = tuple(column for column in model.encoding_.columns if column.role != "ignored")
+        last = []
+        for name, follow_up in zip(model.endpoint_names_, model.encoding_.follow_up, strict=True):
+            ends = [*model.event_times_[name][-1:], follow_up.quantiles[-1]]
+            last.append(float(max([end for end in ends if np.isfinite(end) and end > 0.0], default=1.0)))
+        return cls(columns, tuple(model.endpoint_names_), tuple(last), unit)
+
+    @property
+    def end(self) -> float:
+        """Where the axis of time ends."""
+        return max(self.last)
+
+    @property
+    def times(self) -> Array:
+        """At which curves are drawn."""
+        return np.linspace(0.0, self.end, _N_TIMES)
+
+    @property
+    def time_label(self) -> str:
+        """Of the axis."""
+        return f"time ({self.unit})" if self.unit else "time"
+
+    def time(self, value: float) -> str:
+        """A time with its unit, as one would say it.
+
+        Examples
+        --------
+        >>> Schema((), ("os",), (90.0,), "months").time(41.2345)
+        '41.2 months'
+        """
+        return f"{number(value)} {self.unit}".rstrip()
+
+
+def number(value: float) -> str:
+    """Three digits, or all before the point.
+
+    Examples
+    --------
+    >>> number(41.2345), number(12345.6), number(float("inf"))
+    ('41.2', '12346', 'never')
+    """
+    if np.isposinf(value):
+        return "never"
+    return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+
+
+def short(name: Any, longest: int = _LONGEST) -> str:
+    """A name on one line; of a very long one the middle is left out.
+
+    Examples
+    --------
+    >>> short("days until the second recurrence of disease", 20)
+    'days until th…isease'
+    """
+    text = " ".join(str(name).split()) or repr(str(name))
+    if len(text) > longest:
+        tail = longest // 3
+        text = f"{text[: longest - tail - 1]}…{text[-tail:]}"
+    return text

@@ -1,0 +1,98 @@
+"""Many patients: a dropped file, answered row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from dash import Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
+
+from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, most_rows, read_cohort
+from harmonium.explorer.controls import entry, in_browser, message
+from harmonium.explorer.guard import answering
+from harmonium.explorer.schema import Schema, short
+from harmonium.explorer.validation import checked_times
+
+__all__ = ["layout", "register"]
+
+
+def layout(model: Any, schema: Schema) -> html.Div:
+    """Where to drop a file; the table is drawn by ``assets/explorer.js``, which sorts and filters it too."""
+    unit = f" ({schema.unit})" if schema.unit else ""
+    return html.Div(
+        [
+            html.H2("Many patients"),
+            html.P(
+                f"A CSV file with the columns of training: at most {MOST_BYTES // 2**20} MB and {most_rows(model)} rows. Gaps are fine. "
+                "It is read, answered and forgotten: nothing of it is kept outside of this page."
+            ),
+            dcc.Upload(html.Button("Drop a CSV file here, or choose one", id="choose"), id="drop", className="drop", multiple=False),
+            html.Div(entry("cohort-times", f"Survival at these times{unit}", "such as 12, 24", debounce=True), className="fields"),
+            message("cohort-size"),
+            message("cohort-message"),
+            html.Ul([], id="cohort-notes", className="hints"),
+            html.Div(id="cohort-view"),
+            dcc.Store(id="upload"),
+            dcc.Store(id="cohort-table"),
+            dcc.Store(id="cohort-shown"),
+        ]
+    )
+
+
+def register(app: Dash, model: Any, schema: Schema) -> None:
+    """Read and answer; the file comes from the browser with every question."""
+    limit = most_rows(model)
+    in_browser(
+        app,
+        "takeFile",
+        Output("upload", "data"),
+        Output("cohort-size", "children"),
+        Input("drop", "contents"),
+        State("drop", "filename"),
+    )
+    in_browser(
+        app,
+        "showTable",
+        Output("cohort-shown", "data"),
+        Input("cohort-table", "data"),
+    )
+
+    @app.callback(
+        Output("cohort-table", "data"),
+        Output("cohort-notes", "children"),
+        Output("cohort-message", "children"),
+        Input("upload", "data"),
+        Input("cohort-times", "value"),
+        prevent_initial_call=True,
+    )
+    @answering(2)
+    def answer(upload: Any, times: Any) -> tuple[Any, ...]:
+        at = checked_times(times)
+        if upload is None:
+            raise PreventUpdate
+        if not isinstance(upload, dict):
+            raise ValueError("a file must come with its name and contents")
+        frame, notes = read_cohort(schema, upload.get("name"), upload.get("contents"), limit)
+        name = short(upload.get("name") or "the file")
+        try:
+            answers = cohort_answers(model, schema, frame, at)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        lines = [html.Li(f"{name}: {len(frame)} row{'s' * (len(frame) != 1)}"), *(html.Li(note) for note in notes)]
+        return _as_table(answers), lines
+
+
+def _as_table(answers: pd.DataFrame) -> dict[str, Any]:
+    """For the browser; what is not finite is empty."""
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in answers.dtypes]
+    columns = [
+        [_plain(value) for value in answers[name].tolist()] if number else [None if pd.isna(v) else str(v) for v in answers[name]]
+        for name, number in zip(answers.columns, numeric, strict=True)
+    ]
+    return {"names": [str(name) for name in answers.columns], "numeric": numeric, "columns": columns}
+
+
+def _plain(value: Any) -> Any:
+    return value if np.isfinite(value) else None

@@ -1,0 +1,105 @@
+"""What the model was trained on, and what it has learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from dash import html
+
+from harmonium.explorer.answers import tables
+from harmonium.explorer.controls import attributes, graph, table
+from harmonium.explorer.figures import fields_figure
+from harmonium.explorer.schema import Schema, number, short
+from harmonium.explorer.validation import Patient
+from harmonium.table.columns import Column
+
+__all__ = ["layout"]
+
+_OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
+_MOST_LEVELS = 12
+_N_SAME = 64
+
+
+def layout(model: Any, schema: Schema) -> html.Div:
+    """Tables and the receptive fields; nothing here changes."""
+    nobody, _ = tables(schema, [Patient.unknown(schema)])
+    return html.Div(
+        [
+            html.H2("The model"),
+            html.Div([_training(model, schema), _endpoints(model, schema)], className="columns even"),
+            _columns(model),
+            html.H3("Receptive fields"),
+            html.P(
+                "What happens to a column when a hidden unit goes from off to on: blue is more or later, orange is less or sooner. Numbers "
+                "are changes of the mean in standard deviations, of log odds, or of the mean event time as a share of its scale."
+            ),
+            _fields(model.receptive_fields(nobody)),
+            _dependence(model, schema, nobody),
+            _settings(model),
+        ]
+    )
+
+
+def _fields(fields: pd.DataFrame) -> html.Div:
+    """The map, which scrolls by itself where there is no room for it."""
+    figure = fields_figure(fields)
+    size = {"height": f"{figure['layout']['height']}px", "minWidth": f"{360 + 42 * fields.shape[1]}px"}
+    drawn = graph("fields-figure", "Receptive fields of the hidden units", figure, "figure fields-map", **size)
+    return html.Div(drawn, className="scroll", tabIndex=0, role="region", **attributes(aria_label="Receptive fields"))
+
+
+def _training(model: Any, schema: Schema) -> html.Div:
+    rows = getattr(model, "n_rows_", None)
+    facts = [
+        ["patients in training", "not recorded" if rows is None else rows],
+        ["covariates", len(schema.columns)],
+        ["endpoints", len(schema.endpoints)],
+        ["hidden units", model.n_hidden],
+        ["objective", str(model.objective)],
+        ["iterations", model.n_iter_],
+    ]
+    return table("Training", ["", ""], facts, numbers=(1,))
+
+
+def _endpoints(model: Any, schema: Schema) -> html.Div:
+    rows = []
+    for e, name in enumerate(schema.endpoints):
+        times, scale = model.event_times_[name], model.encoding_.scales[e]
+        events = [number(times[0]), number(times[-1])] if times.size else ["none", "none"]
+        median = float(model.encoding_.follow_up[e].at(np.array(0.5)))
+        rows.append([short(name), times.size, *events, number(median), number(schema.last[e]), scale.name])
+    header = ["endpoint", "distinct events", "first event", "last event", "median follow-up", "last recording", "time scale"]
+    return table("Endpoints" + (f" ({schema.unit})" if schema.unit else ""), header, rows, numbers=range(1, 6))
+
+
+def _columns(model: Any) -> html.Div:
+    rows = [[short(column.name), column.role, _content(column)] for column in model.encoding_.columns]
+    return table("Covariates", ["column", "role", "levels, or mean ± standard deviation (range)"], rows)
+
+
+def _content(column: Column) -> str:
+    if column.role == "numeric":
+        return f"{column.mean:.4g} ± {column.scale:.3g} ({column.lowest:g} to {column.highest:g})"
+    if column.role == "ignored":
+        return "takes no part in the model"
+    more = len(column.levels) - _MOST_LEVELS
+    return ", ".join(short(level) for level in column.levels[:_MOST_LEVELS]) + (f", and {more} more" if more > 0 else "")
+
+
+def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
+    if len(schema.endpoints) < 2:
+        return html.Div()
+    several = nobody.loc[[0] * _N_SAME].reset_index(drop=True)  # states of large models are drawn, one for each row, and compared in pairs
+    found = model.dependence(several)
+    rows = [[f"{short(a)}, {short(b)}", f"{tau:.2f}"] for (a, b), tau in found["tau"].items()]
+    told = "Positive: whoever has one event early tends to have the other early. Between patients of whom nothing else is known."
+    return html.Div(
+        [html.H3("Dependence between endpoints"), html.P(told), table("Kendall's tau", ["endpoints", "tau"], rows, numbers=(1,))]
+    )
+
+
+def _settings(model: Any) -> html.Details:
+    rows = [[name, str(value)] for name, value in model.get_params(deep=False).items() if name not in _OF_THE_SESSION]
+    return html.Details([html.Summary("Settings of training"), table("Settings", ["name", "value"], rows)])

@@ -1,0 +1,190 @@
+"""The page in a real browser, headless, with its network watched."""
+
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harmonium as hm
+from harmonium.explorer.app import make_app
+from harmonium.explorer.schema import number
+
+from .conftest import QUOTES, SCRIPT
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+if not shutil.which(CHROMIUM):
+    pytest.skip(f"BROWSER TESTS DID NOT RUN: there is no {CHROMIUM}; install chromium, or set CHROMIUM", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="BROWSER TESTS DID NOT RUN: pip install playwright")
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, "--no-first-run"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; in the end it has asked nobody else for anything, and has not complained."""
+    pages = []
+
+    def go(address, width=1280):
+        page = browser.new_page(viewport={"width": width, "height": 900}, accept_downloads=True)
+        page.set_default_timeout(10_000)
+        requests, complaints = [], []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        pages.append((page, address, requests, complaints))
+        page.goto(address)
+        page.wait_for_selector("#patient-figure .legend")
+        return page
+
+    yield go
+    for page, address, requests, complaints in pages:
+        page.close()
+        assert len(requests) > 5
+        assert [url for url in requests if not url.startswith((address, "blob:", "data:"))] == []
+        assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def address(app, serve):
+    return serve(app)
+
+
+def open_tab(page, name):
+    page.get_by_role("navigation").get_by_role("button", name=name).click()
+
+
+def test_a_recurrence_changes_the_median_as_the_library_says(visit, address, model):
+    page = visit(address)
+    page.get_by_label("age", exact=True).fill("70")
+    page.get_by_label("stage", exact=True).select_option("IIIb")
+    X, _ = hm.datasets.load_nvalt8()
+    one = pd.DataFrame({name: [None] for name in X.columns}).assign(age=70.0, stage="IIIb")
+    before = number(model.predict_median(one, "os")[0])
+    medians = page.locator("#medians tbody tr").nth(0).locator("td").nth(1)
+    sync_api.expect(medians).to_have_text(before)
+    page.get_by_label("rfs", exact=True).select_option("event at")
+    page.get_by_label("time of rfs").fill("8")
+    known = pd.DataFrame({("rfs", "lower"): [8.0], ("rfs", "upper"): [8.0]})
+    after = number(model.predict_median(one, "os", given=known)[0])
+    sync_api.expect(medians).to_have_text(after)
+    sync_api.expect(page.locator("#change")).to_have_text(f"rfs event at 8 months: median os {before} → {after} months")
+    page.get_by_label("age", exact=True).fill("seventy")
+    sync_api.expect(page.locator("#patient-message")).to_have_text("age must be a number; found 'seventy'")
+    page.get_by_role("button", name="Everything unknown").click()
+    sync_api.expect(page.locator("#patient-message")).to_have_text("")
+    sync_api.expect(page.locator("#change")).to_contain_text("everything unknown")
+    assert page.get_by_label("stage", exact=True).input_value() == ""
+
+
+def test_scenarios_are_compared_and_taken_home(visit, address, model, tmp_path):
+    page = visit(address)
+    page.get_by_role("button", name="Copy to A").click()
+    page.get_by_label("time of rfs").wait_for()
+    page.get_by_label("rfs", exact=True).select_option("event at")
+    page.get_by_label("time of rfs").fill("8")
+    page.get_by_role("button", name="Copy to B").click()
+    open_tab(page, "Compare")
+    page.get_by_label("Label of B").fill("relapsed <i>")
+    rows = page.locator("#compare-table tbody tr")
+    sync_api.expect(rows.nth(1)).to_contain_text("relapsed <i>")
+    X, _ = hm.datasets.load_nvalt8()
+    nobody = pd.DataFrame({name: [None] for name in X.columns})
+    known = pd.DataFrame({("rfs", "lower"): [8.0], ("rfs", "upper"): [8.0]})
+    expected = model.predict_median(nobody, "os", given=known)[0]
+    sync_api.expect(rows.nth(1).locator("td").nth(1)).to_have_text(number(expected))
+    sync_api.expect(page.locator("#compare-figure .legend")).to_contain_text("relapsed <i>")
+    with page.expect_download() as csv:
+        page.get_by_role("button", name="Download numbers").click()
+    csv.value.save_as(tmp_path / "scenarios.csv")
+    numbers = pd.read_csv(tmp_path / "scenarios.csv")
+    assert list(numbers["scenario"].unique()) == ["Scenario A", "relapsed <i>"]
+    assert numbers.loc[(numbers["scenario"] == "relapsed <i>") & (numbers["endpoint"] == "os"), "median"].iloc[0] == pytest.approx(expected)
+    with page.expect_download() as svg:
+        page.get_by_role("button", name="Download figure").click()
+    svg.value.save_as(tmp_path / "scenarios.svg")
+    assert "<svg" in (tmp_path / "scenarios.svg").read_text(encoding="utf-8")
+    page.get_by_role("button", name="Remove A").click()
+    sync_api.expect(rows).to_have_count(2)
+
+
+def test_two_endpoints_together(visit, address):
+    page = visit(address, width=420)
+    open_tab(page, "Together")
+    page.wait_for_selector("#together-figure .heatmaplayer image")
+    page.get_by_label("What").select_option("survival")
+    sync_api.expect(page.locator("#together-figure .cbtitle")).to_have_text("survival")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    open_tab(page, "Model")
+    sync_api.expect(page.get_by_text("Kendall's tau")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+
+
+def test_a_cohort_is_answered_sorted_filtered_and_taken_home(visit, address, model, tmp_path):
+    X, _ = hm.datasets.load_nvalt8()
+    X = X.iloc[:120].copy()
+    X.loc[3, ["age", "stage"]] = None
+    X.to_csv(tmp_path / "gap.csv", index_label="patient")
+    X.rename(columns={"age": "agee"}).to_csv(tmp_path / "typo.csv", index=False)
+    page = visit(address)
+    open_tab(page, "Cohort")
+    page.set_input_files("#drop input[type=file]", tmp_path / "typo.csv")
+    sync_api.expect(page.locator("#cohort-message")).to_have_text("typo.csv: column 'age' is missing; did you mean 'agee'?")
+    page.set_input_files("#drop input[type=file]", tmp_path / "gap.csv")
+    sync_api.expect(page.locator("#cohort-count")).to_have_text("Rows 1 to 50 of 120")
+    sync_api.expect(page.locator("#cohort-message")).to_have_text("")
+    page.get_by_role("button", name="os_median").click()
+    medians = model.predict_median(X, "os")
+    first = page.locator("#cohort-view tbody tr").first
+    sync_api.expect(first.locator("td").nth(1)).to_have_text(str(int(np.argmin(medians))))
+    page.get_by_label("Filter in").select_option("os_median")
+    page.get_by_label("Filter", exact=True).fill("< 60")
+    sync_api.expect(page.locator("#cohort-count")).to_contain_text(f"of {(medians < 60).sum()} that pass the filter, of 120")
+    with page.expect_download() as csv:
+        page.get_by_role("button", name="Download table").click()
+    csv.value.save_as(tmp_path / "predictions.csv")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "predictions.csv")["os_median"], np.sort(medians[medians < 60]), rtol=1e-9)
+    (tmp_path / "large.csv").write_bytes(b"x" * (50 * 2**20))
+    page.set_input_files("#drop input[type=file]", tmp_path / "large.csv")
+    sync_api.expect(page.locator("#cohort-size")).to_contain_text("large.csv is too large: at most 20 MB")
+
+
+def test_odd_names_are_shown_as_they_are(visit, serve, odd_model):
+    page = visit(serve(make_app(odd_model, title=SCRIPT)))
+    page.get_by_label(SCRIPT, exact=True).fill("0.5")
+    page.get_by_label(QUOTES, exact=True).select_option(SCRIPT)
+    sync_api.expect(page.locator("#change")).to_contain_text(f"{QUOTES} {SCRIPT}: median <img src=x onerror=alert(2)>")
+    sync_api.expect(page.locator("#patient-figure .legend")).to_contain_text("<img src=x onerror=alert(2)>")
+    sync_api.expect(page.locator("h1")).to_have_text(SCRIPT)
+    open_tab(page, "Model")
+    sync_api.expect(page.get_by_role("cell", name=SCRIPT, exact=True).first).to_be_visible()
+    sync_api.expect(page.locator("#fields-figure")).to_contain_text("<script>")
+    assert page.evaluate("document.querySelectorAll('img, script[src=x]').length") == 0
+
+
+def test_every_control_has_a_label_and_is_reached_by_keyboard(visit, address):
+    page = visit(address)
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('input:not([type=file]), select')].filter((control) => !control.labels.length).map((c) => c.id)"
+    )
+    assert unnamed == []
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id"))
+    assert [name for name in reached if '"tab"' in name] == reached[:5]
+    assert reached[5:7] == ['{"index":0,"type":"state"}', '{"index":1,"type":"state"}']
+    page.get_by_role("button", name="Compare", exact=True).focus()
+    page.keyboard.press("Enter")
+    sync_api.expect(page.get_by_role("heading", name="Scenarios side by side")).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"

@@ -1,0 +1,97 @@
+"""Dropped files: the answers and the errors of the command line."""
+
+import base64
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harmonium as hm
+from harmonium.explorer.cohort import cohort_answers, read_cohort
+
+
+def as_url(content):
+    content = content.encode() if isinstance(content, str) else content
+    return "data:text/csv;base64," + base64.b64encode(content).decode()
+
+
+def csv_of(frame, **options):
+    text = io.StringIO()
+    frame.to_csv(text, **{"index": False, **options})
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def X():  # noqa: N802
+    return hm.datasets.load_nvalt8()[0]
+
+
+def test_answers_are_those_of_the_library(model, schema, X):
+    frame, notes = read_cohort(schema, "a.csv", as_url(csv_of(X, index=True, index_label="patient")), 1000)
+    assert not notes
+    answers = cohort_answers(model, schema, frame, [12.0])
+    assert list(answers) == ["row", "patient", "os_risk", "os_survival_12", "os_median", "rfs_risk", "rfs_survival_12", "rfs_median"]
+    np.testing.assert_allclose(answers["os_median"], model.predict_median(X, "os"), rtol=1e-9)
+    np.testing.assert_allclose(answers["rfs_risk"], model.predict(X, "rfs"), rtol=1e-9)
+
+
+def test_levels_come_back_as_they_were_in_training(schema, X):
+    told = X.assign(gender_female=X["gender_female"].map({0: "false", 1: "1.0"}), stage="unheard of")
+    frame, notes = read_cohort(schema, "a.csv", as_url(csv_of(told)), 1000)
+    assert frame["gender_female"].tolist() == X["gender_female"].tolist()
+    assert notes == ["column 'stage': 200 values not seen in training ('unheard of'), treated as missing"]
+
+
+BAD = {
+    "a typo": lambda X: csv_of(X.rename(columns={"age": "agee"})),
+    "text among numbers": lambda X: csv_of(X.astype({"age": object}).assign(age=["old", *X["age"][1:]])),
+    "semicolons": lambda X: csv_of(X, sep=";"),
+    "tabs": lambda X: csv_of(X, sep="\t"),
+    "nothing": lambda X: "",
+    "only a header": lambda X: csv_of(X[:0]),
+    "no UTF-8": lambda X: csv_of(X.assign(smoker="naïf")).encode("latin-1"),
+    "a column twice": lambda X: csv_of(pd.concat([X, X[["age"]]], axis=1)),
+    "too many fields": lambda X: csv_of(X).replace("\n", ",1,2\n").replace(",1,2\n", "\n", 1),
+    "a ragged row": lambda X: csv_of(X) + ",".join("1" * 30) + "\n",
+    "an infinity": lambda X: csv_of(X.assign(bmi=[np.inf, *X["bmi"][1:]])),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_files_get_the_errors_of_the_command_line(what, model, page, X, tmp_path, capsys):
+    from harmonium.cli import main
+
+    content = BAD[what](X)
+    content = content.encode() if isinstance(content, str) else content
+    (tmp_path / "bad.csv").write_bytes(content)
+    model.save(tmp_path / "model.harmonium")
+    assert main(["predict", str(tmp_path / "model.harmonium"), str(tmp_path / "bad.csv"), "-o", str(tmp_path / "out.csv")]) == 2
+    expected = capsys.readouterr().err.strip().removeprefix("error: ").replace(f"{tmp_path}/", "").removeprefix("bad.csv: ")
+
+    response = page.post(page.cohort({"name": "bad.csv", "contents": as_url(content)}))
+    assert response.status_code == 200
+    found = response.json["response"]["cohort-message"]["children"]
+    assert found.removeprefix("bad.csv: ") == expected
+
+
+def test_sizes_are_bounded(schema, X):
+    content = as_url(csv_of(X))
+    with pytest.raises(ValueError, match="more than 100 rows"):
+        read_cohort(schema, "a.csv", content, 100)
+    with pytest.raises(ValueError, match=r"a.csv is too large: at most 20 MB"):
+        read_cohort(schema, "a.csv", "data:text/csv;base64," + "A" * 30_000_000, 100)
+    with pytest.raises(ValueError, match=r"must end with \.csv; found a\.xlsx"):
+        read_cohort(schema, "a.xlsx", content, 100)
+    for contents in (None, 3, "", "data:,%%%", "x" * 500, {"a": 1}):
+        with pytest.raises(ValueError, match=r"did not arrive|is empty"):
+            read_cohort(schema, "a.csv", contents, 100)
+
+
+def test_names_may_hold_anything(odd_model):
+    from harmonium.explorer.schema import Schema
+
+    schema = Schema.of(odd_model)
+    first, second = (column.name for column in schema.columns)
+    frame, _ = read_cohort(schema, "a.csv", as_url(csv_of(pd.DataFrame({first: [0.5, None], second: ["ü.{x}", None]}))), 100)
+    assert len(cohort_answers(odd_model, schema, frame, [])) == 2
