@@ -14,7 +14,7 @@ demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwa
 	$(BIN)/harmonium reproduce three-way --output demo/three_way.png --force --quiet
 
 test: lint types  ## everything that guards the project
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

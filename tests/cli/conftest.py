@@ -17,8 +17,9 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def run(capsys):
+def run(capsys, monkeypatch):
     """Run a command; arguments may be anything that has a text."""
+    monkeypatch.setenv("COLUMNS", "140")  # of tables, whatever runs the tests
 
     def command(*arguments):
         capsys.readouterr()
