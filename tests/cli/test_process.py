@@ -78,3 +78,36 @@ def test_help_waits_for_nothing_heavy():
     code = "import sys; from harmonium.cli import main; main(['fit', '--help']); print(*sorted(sys.modules), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"})
     assert not {"numpy", "pandas", "numba", "scipy"} & set(done.stderr.split())
+
+
+def test_bad_input_is_one_line_and_exit_code_2(csv, model_file, tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "damaged.harmonium").write_bytes(model_file.read_bytes()[:-50])
+    (tmp_path / "taken.csv").write_text("mine")
+    fit = ["fit", csv, "--drop", "patient"]
+    commands = [
+        ["fit", "nowhere.csv", *ENDPOINTS, "-o", "m.harmonium"],
+        [*fit, "-e", "os=os_month,os_event", "-o", "m.harmonium"],
+        [*fit, "-e", "os", "-o", "m.harmonium"],
+        [*fit, "-e", "os=os_mth,arm", "-o", "m.harmonium"],
+        [*fit, *ENDPOINTS, "-o", "no/such/folder/m.harmonium"],
+        ["fit", "empty.csv", *ENDPOINTS, "-o", "m.harmonium"],
+        ["info", "damaged.harmonium"],
+        ["predict", model_file, csv, "--endpoint", "pfs"],
+        ["predict", model_file, csv, "--times", "12,soon"],
+        ["predict", model_file, csv, "-o", "taken.csv"],
+        ["evaluate", model_file, csv, "-e", "os=os_event,os_mth"],
+        ["impute", model_file, csv, "--draws", 0, "-o", "x.csv"],
+        ["sample", model_file, "-n", 5, "-o", "x.docx"],
+        ["reproduce", "four-way"],
+        ["benchmark", "--models", "coks"],
+        ["explore", "nowhere.harmonium", "--no-browser"],
+        ["predikt"],
+    ]
+    for command in commands:
+        done = harmonium(*command, cwd=tmp_path)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), (command, done.stderr)
+        assert done.stderr.startswith("error: ")
+        assert done.stdout == "" or command[0] == "fit"
+    assert {path.name for path in tmp_path.iterdir()} == {"empty.csv", "damaged.harmonium", "taken.csv"}
+    assert (tmp_path / "taken.csv").read_text() == "mine"
