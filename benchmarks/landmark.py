@@ -26,7 +26,7 @@ from sksurv.nonparametric import kaplan_meier_estimator
 
 import harmonium as hm
 from benchmarks.provenance import print_table, write_result
-from benchmarks.quality import _complete, _curves, _fit_kaplan_meier, _structured
+from benchmarks.quality import as_structured, complete_encoder, curves_at, fit_kaplan_meier
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.units.contract import Array
 
@@ -68,7 +68,7 @@ class AtRisk:
         """Those of some rows that are at risk of death."""
         recorded = parse_endpoints(y[["os"]])
         rows = rows[recorded.lower[rows, 0] > time]
-        later = _structured(recorded.event[rows, 0], recorded.lower[rows, 0] - time)
+        later = as_structured(recorded.event[rows, 0], recorded.lower[rows, 0] - time)
         return cls(rows, X.iloc[rows], hm.landmark(y.iloc[rows], time), later)
 
     @property
@@ -124,14 +124,14 @@ def _cox(X: pd.DataFrame, later: Any, X_test: pd.DataFrame) -> Prediction:
 
 
 def _cox_at(penalty: float, X: pd.DataFrame, later: Any, X_test: pd.DataFrame) -> Prediction:
-    encoder, scaler = _complete(X), StandardScaler()  # levels shall be penalised like numbers
+    encoder, scaler = complete_encoder(X), StandardScaler()  # levels shall be penalised like numbers
     encoded, encoded_test = scaler.fit_transform(encoder.fit_transform(X)), scaler.transform(encoder.transform(X_test))
     model = CoxPHSurvivalAnalysis(alpha=penalty).fit(encoded, later)
-    return model.predict(encoded_test), _curves(model, encoded_test, _GRID)
+    return model.predict(encoded_test), curves_at(model, encoded_test, _GRID)
 
 
 def _by_kaplan_meier(train: AtRisk, test: AtRisk) -> Prediction:
-    risk, curves = _fit_kaplan_meier(train.X, train.later, _GRID)[0](test.X, _GRID)
+    risk, curves = fit_kaplan_meier(train.X, train.later, _GRID)[0](test.X, _GRID)
     return risk, curves
 
 

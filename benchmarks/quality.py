@@ -37,7 +37,7 @@ import harmonium as hm
 from benchmarks.provenance import print_table, write_result
 from harmonium.table.endpoints import parse_endpoints
 
-__all__ = ["run"]
+__all__ = ["as_structured", "complete_encoder", "curves_at", "fit_kaplan_meier", "run"]
 
 _CACHE = Path(__file__).resolve().parents[1] / ".cache" / "quality"
 _SHUFFLES, _FOLDS = 2, 5
@@ -47,17 +47,18 @@ Curves = Callable[[pd.DataFrame, Any], Any]
 def _paper(name: str) -> tuple[pd.DataFrame, Any]:
     X, y = getattr(hm.datasets, f"load_{name}")()
     known = parse_endpoints(y)
-    return X, _structured(known.event[:, 0], np.maximum(known.lower[:, 0], 1e-6))
+    return X, as_structured(known.event[:, 0], np.maximum(known.lower[:, 0], 1e-6))
 
 
-def _structured(event: Any, time: Any) -> Any:
+def as_structured(event: Any, time: Any) -> Any:
+    """Events and times as scikit-survival takes them."""
     return np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
 
 
 def _of_sksurv(load: Callable[[], tuple[pd.DataFrame, Any]]) -> tuple[pd.DataFrame, Any]:
     X, y = load()
     event, time = y.dtype.names
-    return X, _structured(y[event], y[time])
+    return X, as_structured(y[event], y[time])
 
 
 _DATASETS: dict[str, Callable[[], tuple[pd.DataFrame, Any]]] = {
@@ -70,7 +71,7 @@ _DATASETS: dict[str, Callable[[], tuple[pd.DataFrame, Any]]] = {
 # --- models: each fits on training rows and returns risk and survival curves of test rows ---
 
 
-def _complete(X: pd.DataFrame) -> Any:
+def complete_encoder(X: pd.DataFrame) -> Any:
     """Rivals need complete numbers: gaps filled with the median or the most frequent level, levels one-hot encoded."""
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     one_hot = OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False)
@@ -107,25 +108,26 @@ def _fit_rival(name: str, X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, 
     make, settings = _RIVALS[name]
     losses = np.zeros(len(settings))
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
-        encoder = _complete(X)
+        encoder = complete_encoder(X)
         X_train, X_test = encoder.fit_transform(X.iloc[train]), encoder.transform(X.iloc[test])
         inner = _usable(times, y[train], y[test])
         for i, setting in enumerate(settings):
             try:
-                losses[i] += _ibs(y[train], y[test], _curves(make(X_train, y[train], setting), X_test, inner), inner)
+                losses[i] += _ibs(y[train], y[test], curves_at(make(X_train, y[train], setting), X_test, inner), inner)
             except (ArithmeticError, ValueError):
                 losses[i] = np.inf
-    encoder = _complete(X)
+    encoder = complete_encoder(X)
     model = make(encoder.fit_transform(X), y, settings[int(np.argmin(losses))])
 
     def curves(X_new: pd.DataFrame, t: Any) -> Any:
         encoded = encoder.transform(X_new)
-        return model.predict(encoded), _curves(model, encoded, t)
+        return model.predict(encoded), curves_at(model, encoded, t)
 
     return curves, settings[int(np.argmin(losses))]
 
 
-def _curves(model: Any, X: Any, times: Any) -> Any:
+def curves_at(model: Any, X: Any, times: Any) -> Any:
+    """Survival curves of a scikit-survival model at given times."""
     out = np.empty((len(X), len(times)))
     for row, step in zip(out, model.predict_survival_function(X), strict=True):
         row[:] = step(np.clip(times, *step.domain)) if step.domain[0] is not None else step(times)
@@ -141,7 +143,8 @@ def _fit_harmonium(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:
     return curves, model.l2_
 
 
-def _fit_kaplan_meier(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:
+def fit_kaplan_meier(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:
+    """The same curve for everybody, and no settings."""
     time, share = kaplan_meier_estimator(y["event"], y["time"])
 
     def curves(X_new: pd.DataFrame, t: Any) -> Any:
@@ -180,7 +183,7 @@ def _task(dataset: str, shuffle: int, fold: int, model: str, version: str) -> di
         if model == "harmonium":
             curves, setting = _fit_harmonium(X_train, y_train, times)
         elif model == "kaplan-meier":
-            curves, setting = _fit_kaplan_meier(X_train, y_train, times)
+            curves, setting = fit_kaplan_meier(X_train, y_train, times)
         else:
             curves, setting = _fit_rival(model, X_train, y_train, times)
         usable = _usable(times, y_train, y_test)

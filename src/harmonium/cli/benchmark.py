@@ -59,14 +59,8 @@ def run(
     kinds = _chosen("--models", models, [name for name in RIVALS if not (quick and name == "paper-harmonium")])
     protocol = Protocol(folds, candidates)
     results = Results(output, protocol)
-    total, n_done = count_tasks(protocol, studies, kinds), 0
-    with terminal.progress("tasks") as show, cluster(scheduler):
-
-        def done() -> None:
-            nonlocal n_done
-            n_done += 1
-            show(n_done / total)
-
+    total = count_tasks(protocol, studies, kinds)
+    with terminal.steps("tasks", total) as done, cluster(scheduler):
         scores = run_benchmark(protocol, studies, kinds, results, -1 if scheduler else jobs, done)
     table = mean_and_deviation(scores)
     with replacing(output / "scores.csv", True) as temporary:

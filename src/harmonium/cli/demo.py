@@ -28,14 +28,7 @@ def run(
     from harmonium.demo import N_STEPS, demonstrate
 
     terminal: Terminal = context.obj
-    n_done = 0
-    with terminal.progress("the NVALT-8 trial") as show:
-
-        def done() -> None:
-            nonlocal n_done
-            n_done += 1
-            show(n_done / N_STEPS)
-
+    with terminal.steps("the NVALT-8 trial", N_STEPS) as done:
         found = demonstrate(done)
     output.mkdir(parents=True, exist_ok=True)
     with replacing(output / "report.html", True) as temporary:

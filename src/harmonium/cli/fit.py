@@ -176,14 +176,7 @@ def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFra
     from harmonium.cli.writing import replacing
     from harmonium.report.study import N_STEPS, study_report
 
-    n_done = 0
-    with terminal.progress("report") as show:
-
-        def done() -> None:
-            nonlocal n_done
-            n_done += 1
-            show(n_done / N_STEPS)
-
+    with terminal.steps("report", N_STEPS) as done:
         page = study_report(model, X, y, f"{path.stem}: {', '.join(model.endpoint_names_)}", done)
     with replacing(path, force) as temporary:
         temporary.write_text(page, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableFile:
+class TableFile(ABC):
     """A table in a file."""
 
     path: Path
@@ -49,16 +50,16 @@ class TableFile:
         except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from None
 
+    @abstractmethod
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
         """All rows.
 
         Whole numbers and booleans keep their type where there are gaps. In a CSV, columns in ``text`` are read as they are written.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def parts(self, columns: Sequence[str], text: Collection[str] = ()) -> Iterator[Part]:
         """All rows, some at a time."""
-        raise NotImplementedError
 
 
 class _Csv(TableFile):

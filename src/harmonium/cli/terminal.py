@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -107,6 +108,13 @@ class Terminal:
         with Progress(*columns, console=_console(sys.stderr), transient=True) as bar:
             task = bar.add_task("", total=1.0)
             yield lambda share: bar.update(task, completed=share)
+
+    @contextmanager
+    def steps(self, what: str, total: int) -> Iterator[Callable[[], None]]:
+        """As :meth:`progress`, for work in steps of equal size: the function is called after each."""
+        with self.progress(what) as show:
+            taken = itertools.count(1)
+            yield lambda: show(next(taken) / total)
 
 
 def as_json(value: Any) -> Any:

@@ -17,6 +17,7 @@ from harmonium.metrics.calibration import d_calibration
 from harmonium.metrics.concordance import concordance_index
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.product_limit import product_limit
 from harmonium.units.contract import Array
 
 __all__ = ["OutOfFold", "cross_validated", "endpoint_scores"]
@@ -94,7 +95,9 @@ def endpoint_scores(predicted: Any, X: pd.DataFrame, y: pd.DataFrame) -> pd.Data
             times = np.linspace(*np.percentile(recorded, [10.0, 90.0]), 40)  # type: ignore[call-overload]
             alive = predicted.predict_survival_function(X, name, times, return_array=True)
             own = predicted.predict_survival_function(X, name, np.maximum(known.lower[:, e], 0.0), return_array=True)
-            reference = np.repeat(_kaplan_meier(known.lower[:, e], known.event[:, e], times)[None], len(X), axis=0)
+            steps = np.unique(known.lower[:, e])
+            surviving = np.concatenate([[1.0], product_limit(known.lower[:, e], known.event[:, e], steps)])
+            reference = np.repeat(surviving[None, np.searchsorted(steps, times, side="right")], len(X), axis=0)
             rows.append(
                 {
                     "endpoint": name,
@@ -105,10 +108,3 @@ def endpoint_scores(predicted: Any, X: pd.DataFrame, y: pd.DataFrame) -> pd.Data
                 }
             )
     return pd.DataFrame(rows)
-
-
-def _kaplan_meier(time: Array, event: Any, at: Array) -> Array:
-    from sksurv.nonparametric import kaplan_meier_estimator  # noqa: PLC0415
-
-    steps, surviving = kaplan_meier_estimator(event, time)
-    return np.concatenate([[1.0], surviving])[np.searchsorted(steps, at, side="right")]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.product_limit import product_limit
 from harmonium.units.contract import Array
 
 __all__ = ["FollowUp", "fit_follow_up"]
@@ -51,9 +52,7 @@ def _fit(time: Array, censored: Any) -> FollowUp:
     if not time.size:
         return FollowUp((np.inf, np.inf))
     distinct = np.unique(time)
-    at_risk = time.size - np.searchsorted(np.sort(time), distinct, side="left")
-    lost = np.array([np.searchsorted(np.sort(time[censored]), distinct, side=side) for side in ("left", "right")])
-    followed = np.cumprod(1.0 - (lost[1] - lost[0]) / at_risk)
+    followed = product_limit(time, censored, distinct)
     shares = np.linspace(0.0, 1.0, _MOST_QUANTILES)
     place = np.searchsorted(1.0 - followed, shares, side="left")
     return FollowUp(tuple(map(float, distinct[np.minimum(place, distinct.size - 1)])))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
+from harmonium.table.product_limit import product_limit
 from harmonium.units.contract import Array
 
 __all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale"]
@@ -210,8 +211,4 @@ def _kaplan_meier_knots(lower: Array, upper: Array, last: float) -> tuple[tuple[
 def _event_share(time: Array, event: Any) -> tuple[Array, Array]:
     """1 - Kaplan-Meier just after each distinct event time, drawn in a little so that it stays below 1."""
     distinct = np.unique(time[event])
-    at_risk = time.size - np.searchsorted(np.sort(time), distinct, side="left")
-    deaths = np.searchsorted(np.sort(time[event]), distinct, side="right") - np.searchsorted(np.sort(time[event]), distinct, side="left")
-    survival = np.cumprod(1.0 - deaths / at_risk)
-    share = np.asarray(1.0 - survival, dtype=np.float64)
-    return distinct, share * (time.size / (time.size + 1.0))
+    return distinct, (1.0 - product_limit(time, event, distinct)) * (time.size / (time.size + 1.0))
