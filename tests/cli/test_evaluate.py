@@ -58,6 +58,12 @@ def test_the_table_for_people(run, csv, model_file):
     assert lines[3][1:3] == ["200", "84"]
 
 
+def test_the_table_breaks_no_word_on_a_narrow_terminal(run, csv, model_file, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = run("evaluate", model_file, csv, *ENDPOINTS).out.split()
+    assert {"endpoint", "events", "C-index", "Uno's", "IBS", "D-cal.", "log-lik.", "together"} <= set(words)
+
+
 def test_what_cannot_be_computed_is_null_and_explained(run, model_file, study, tmp_path):
     study.assign(os_event=0).to_csv(tmp_path / "none.csv", index=False)
     done = run("evaluate", model_file, tmp_path / "none.csv", "-e", "os=os_mth,os_event", "--json")

@@ -51,6 +51,15 @@ def large(study, tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def interruptible():
+    """A process that ignores Ctrl-C, as those in the background of a script do, has children that ignore it too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_predict_that_is_killed_leaves_no_output(large, model_file, tmp_path, how):
     command = [HARMONIUM, "predict", model_file, large, "--times", "12,24,36", "-o", "out.csv"]

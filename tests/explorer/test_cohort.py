@@ -2,13 +2,14 @@
 
 import base64
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import harmonium as hm
-from harmonium.explorer.cohort import cohort_answers, read_cohort
+from harmonium.explorer.cohort import cohort_answers, most_rows, read_cohort
 
 
 def as_url(content):
@@ -86,6 +87,10 @@ def test_sizes_are_bounded(schema, X):
     for contents in (None, 3, "", "data:,%%%", "x" * 500, {"a": 1}):
         with pytest.raises(ValueError, match=r"did not arrive|is empty"):
             read_cohort(schema, "a.csv", contents, 100)
+
+
+def test_larger_models_answer_fewer_rows():
+    assert [most_rows(SimpleNamespace(n_hidden=n)) for n in (2, 9, 10, 14, 15)] == [20_000, 20_000, 16_384, 1_024, 200]
 
 
 def test_names_may_hold_anything(odd_model):

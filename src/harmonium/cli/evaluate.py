@@ -25,10 +25,10 @@ _HEADER = {
     "rows": "rows",
     "events": "events",
     "concordance": "C-index",
-    "concordance_ipcw": "C-index (IPCW)",
-    "integrated_brier_score": "integrated Brier",
-    "d_calibration_p": "D-calibration p",
-    "log_likelihood": "log-likelihood per row",
+    "concordance_ipcw": "Uno's C",
+    "integrated_brier_score": "IBS",
+    "d_calibration_p": "D-cal. p",
+    "log_likelihood": "log-lik.",
 }
 _PART_ROWS = 200  # every row's curve is computed at the times of all rows of its part
 
@@ -57,15 +57,15 @@ def run(
 ) -> None:
     """Compare predictions with what happened.
 
-    For each endpoint: Harrell's and Uno's (IPCW) concordance index, the integrated Brier score, D-calibration (a small p-value means that
-    predicted probabilities are off), and the log-likelihood. Rows that were used for training flatter the model. Endpoints are written as
-    for fit (see harmonium fit --help).
+    For each endpoint: Harrell's C-index and Uno's, the integrated Brier score IBS, the p-value of D-calibration (a small one
+    means that predicted probabilities are off), and the mean log-likelihood of a row. Rows that were used for training flatter the model.
+    Endpoints are written as for fit (see harmonium fit --help).
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
-    from harmonium.cli.training_values import TrainingValues
     from harmonium.engine.states import EXACT_LIMIT
     from harmonium.estimator import load
+    from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
     asked = None if times is None else list(numbers("--times", times).values())
@@ -78,7 +78,7 @@ def run(
     frame = table.read(list(dict.fromkeys([*covariates.names, *reader.columns])), text=covariates.text)
     X, y = covariates.of(frame), reader.read(frame)
     reader.check()
-    covariates.warn(terminal)
+    terminal.warn(*covariates.unseen)
 
     by_endpoint = {name: _metrics(model, X, y, name, asked) for name in reader.names}
     together = float("nan")

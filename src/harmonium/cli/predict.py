@@ -18,7 +18,7 @@ Examples:
 
 harmonium predict model.harmonium data.csv --times 12,24,36 --endpoint os --id patient -o predictions.csv
 
-harmonium predict model.harmonium data.csv --median --given rfs=rfs_mth,rfs_event --landmark 12 -o predictions.parquet
+harmonium predict model.harmonium data.csv --median --given os=os_mth,os_event --given rfs=rfs_mth,rfs_event --landmark 12 -o later.csv
 
 harmonium predict model.harmonium data.csv | head
 """
@@ -63,10 +63,10 @@ def run(
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
-    from harmonium.cli.training_values import TrainingValues
     from harmonium.cli.writing import check_output, side_by_side, table_writer
     from harmonium.estimator import load
     from harmonium.table.landmark import landmark as known_at
+    from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
     check_output(output, force, as_json=as_json)
@@ -100,7 +100,7 @@ def run(
             n_rows, written = n_rows + len(answers), list(answers.columns)
             advance(part.share)
         known.check()
-    covariates.warn(terminal)
+    terminal.warn(*covariates.unseen)
     terminal.wrote(output, n_rows, written)
 
 

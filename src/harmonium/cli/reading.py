@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harmonium.table.frames import columns_of
+from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns, unique_names
 
 __all__ = ["CSV", "PARQUET", "Part", "TableFile", "did_you_mean", "open_table", "require_pyarrow"]
 
@@ -45,10 +42,7 @@ class TableFile(ABC):
 
     def require(self, names: Collection[str]) -> None:
         """Refuse the table if a column is missing; name the one that was probably meant."""
-        try:
-            columns_of(pd.DataFrame(columns=list(self.columns)), list(names))
-        except ValueError as error:
-            raise ValueError(f"{self.path}: {error}") from None
+        require_columns(str(self.path), self.columns, names)
 
     @abstractmethod
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
@@ -64,49 +58,24 @@ class TableFile(ABC):
 
 class _Csv(TableFile):
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
-        with self._reading():
-            frame = pd.read_csv(self.path, dtype_backend="numpy_nullable", **self._settings(text))
+        with reading_csv(str(self.path)):
+            frame = pd.read_csv(self.path, dtype_backend="numpy_nullable", **csv_settings(self.columns, text))
         return _with_usual_types(frame[list(columns)])
 
     def parts(self, columns: Sequence[str], text: Collection[str] = ()) -> Iterator[Part]:
         size = max(1, self.path.stat().st_size)
         first = 0
         with open(self.path, "rb") as file:
-            with self._reading():
-                reader = pd.read_csv(file, chunksize=min(PART_ROWS, 1 + _PART_CELLS // len(self.columns)), **self._settings(text))
+            with reading_csv(str(self.path)):
+                n_rows = min(PART_ROWS, 1 + _PART_CELLS // len(self.columns))
+                reader = pd.read_csv(file, chunksize=n_rows, **csv_settings(self.columns, text))
             while True:
-                with self._reading():
+                with reading_csv(str(self.path)):
                     frame = next(reader, None)
                 if frame is None:
                     return
                 yield Part(frame[list(columns)], first, file.tell() / size)
                 first += len(frame)
-
-    def _settings(self, text: Collection[str]) -> dict[str, Any]:
-        """All columns are read: of a part of them, pandas would not notice a row with too many fields."""
-        return {
-            "names": list(self.columns),
-            "header": 0,
-            "index_col": False,
-            "dtype": dict.fromkeys(set(text) & set(self.columns), str),
-            "encoding": "utf-8-sig",
-            "float_precision": "round_trip",
-            "low_memory": False,
-        }
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Errors name the file."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                yield
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.path} is not text in UTF-8; save it anew with that encoding") from error
-        except pd.errors.ParserWarning as error:
-            raise ValueError(f"{self.path}: the first rows have more fields than the header has names") from error
-        except pd.errors.ParserError as error:
-            raise ValueError(f"{self.path} cannot be read: {error}") from error
 
 
 class _Parquet(TableFile):
@@ -143,26 +112,11 @@ def open_table(path: Path) -> TableFile:
         raise FileNotFoundError(f"there is no file {path}" if not path.exists() else f"{path} is not a file")
     if path.suffix.lower() in PARQUET:
         require_pyarrow()
-        return _Parquet(path, _unique(path, _parquet_header(path)))
+        return _Parquet(path, unique_names(str(path), _parquet_header(path)))
     if path.suffix.lower() in CSV:
-        return _Csv(path, _unique(path, _csv_header(path)))
+        with open(path, "rb") as file:
+            return _Csv(path, csv_header(str(path), file))
     raise ValueError(f"a table must end with {', '.join([*CSV, *PARQUET])}; found {path}")
-
-
-def _csv_header(path: Path) -> list[str]:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            names = next((row for row in csv.reader(file) if row), None)
-            if names is None:
-                raise ValueError(f"{path} is empty")
-            if not any(line.strip() for line in file):
-                raise ValueError(f"{path} has a header but no rows")
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is not text in UTF-8; save it anew with that encoding") from error
-    for separator, called in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and separator in names[0]:
-            raise ValueError(f"{path} seems to be separated by {called}; save it anew with commas")
-    return [name or f"Unnamed: {number}" for number, name in enumerate(names)]
 
 
 def _parquet_header(path: Path) -> list[str]:
@@ -176,13 +130,6 @@ def _parquet_header(path: Path) -> list[str]:
     if not n_rows:
         raise ValueError(f"{path} has no rows")
     return names
-
-
-def _unique(path: Path, names: list[str]) -> tuple[str, ...]:
-    twice = [name for number, name in enumerate(names) if name in names[:number]]
-    if twice:
-        raise ValueError(f"{path}: column names must be unique; found {twice[0]!r} more than once")
-    return tuple(names)
 
 
 def require_pyarrow() -> None:

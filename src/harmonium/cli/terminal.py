@@ -42,12 +42,12 @@ class Terminal:
         if not self.quiet:
             _say(text)
 
-    def warn(self, text: str) -> None:
-        """A line about what needs attention; the same one only once."""
-        line = _one_line(text)
-        if not self.quiet and line not in self._warned:
-            self._warned.add(line)
-            _say(f"warning: {line}")
+    def warn(self, *texts: str) -> None:
+        """Lines about what needs attention; the same one only once."""
+        for line in map(_one_line, texts):
+            if not self.quiet and line not in self._warned:
+                self._warned.add(line)
+                _say(f"warning: {line}")
 
     def error(self, text: str) -> None:
         """A line about what went wrong."""

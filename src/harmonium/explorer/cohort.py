@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import base64
 import binascii
-import csv
 import io
-import threading
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.explorer.schema import Schema, short
-from harmonium.table.columns import Column
-from harmonium.table.frames import as_typed, columns_of
+from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns
+from harmonium.table.training_values import TrainingValues
 
 __all__ = ["MOST_BYTES", "cohort_answers", "most_rows", "read_cohort"]
 
 MOST_BYTES = 20 * 2**20
 """Of a file."""
 
-_MOST_ROWS, _MOST_ROWS_SAMPLED = 20_000, 500
+_MOST_ROWS, _MOST_ROWS_SAMPLED = 20_000, 200
+_MOST_ROW_STATES = 2**24  # rows times hidden states, which take about five seconds
 _MOST_COLUMNS = 5_000
-_ENUMERABLE = 14  # hidden units; answers of larger models are drawn, which takes longer
-_READING = threading.Lock()  # filters of warnings belong to the process, not to a thread
+_LONGEST_NOTE = 300  # characters
 
 
 def most_rows(model: Any) -> int:
-    """Rows that are answered at once."""
-    return _MOST_ROWS if model.n_hidden <= _ENUMERABLE else _MOST_ROWS_SAMPLED
+    """Rows that are answered at once, fewer for a model with more hidden units: somebody waits for them."""
+    return min(_MOST_ROWS, _MOST_ROW_STATES >> model.n_hidden) if model.n_hidden <= EXACT_LIMIT else _MOST_ROWS_SAMPLED
 
 
 def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[pd.DataFrame, list[str]]:
@@ -57,23 +55,21 @@ def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[p
     called = short(name) if isinstance(name, str) and name.strip() else "the file"
     if isinstance(name, str) and not name.lower().endswith(".csv"):
         raise ValueError(f"a table must end with .csv; found {called}")
-    text = _text(called, contents)
-    header = _header(called, text)
-    try:
-        columns_of(pd.DataFrame(columns=header), [column.name for column in schema.columns])
-    except ValueError as error:
-        raise ValueError(f"{called}: {error}") from None
-    with_levels = {str(column.name): column for column in schema.columns if column.role != "numeric"}
-    covariates = [str(column.name) for column in schema.columns]
-    others = [column for column in header if column not in covariates]
-    frame = _parsed(called, text, header, [*with_levels, *others], limit)
-    notes: list[str] = []
-    out = {column.name: frame[str(column.name)] for column in schema.columns}
-    for column in with_levels.values():
-        out[column.name] = _levels(frame[str(column.name)], column, notes)
-    identifier = next((other for other in others if frame[other].notna().all() and frame[other].is_unique), None)
-    first = {} if identifier is None or identifier in out else {identifier: frame[identifier]}
-    return pd.DataFrame({**first, **out}, index=frame.index), notes
+    content = _content(called, contents)
+    header = csv_header(called, io.BytesIO(content))
+    if len(header) > _MOST_COLUMNS:
+        raise ValueError(f"{called} has {len(header)} columns; at most {_MOST_COLUMNS} can be read here")
+    covariates = TrainingValues(schema.columns)
+    require_columns(called, header, covariates.names)
+    others = [name for name in header if name not in covariates.names]
+    with reading_csv(called):
+        frame = pd.read_csv(io.BytesIO(content), nrows=limit + 1, **csv_settings(header, [*covariates.text, *others]))
+    if len(frame) > limit:
+        raise ValueError(f"{called} has more than {limit} rows, which is too much for this page; use harmonium predict")
+    identifier = next((name for name in others if frame[name].notna().all() and frame[name].is_unique), None)
+    own = [] if identifier is None else [identifier]
+    known = covariates.of(frame[[*own, *covariates.names]])
+    return known, [short(line, _LONGEST_NOTE) for line in covariates.unseen]
 
 
 def cohort_answers(model: Any, schema: Schema, frame: pd.DataFrame, times: Sequence[float]) -> pd.DataFrame:
@@ -81,87 +77,21 @@ def cohort_answers(model: Any, schema: Schema, frame: pd.DataFrame, times: Seque
     names = {column.name for column in schema.columns}
     identifiers = {str(name): frame[name] for name in frame.columns if name not in names}
     out: dict[str, Any] = {"row": np.arange(len(frame)), **identifiers}
+    alive = model.predict_survival_curves(frame, list(times)) if times else {}
     for endpoint in schema.endpoints:
         out[f"{endpoint}_risk"] = model.predict(frame, endpoint)
-        if times:
-            alive = model.predict_survival_function(frame, endpoint, list(times), return_array=True)
-            out |= {f"{endpoint}_survival_{time:g}": alive[:, k] for k, time in enumerate(times)}
+        out |= {f"{endpoint}_survival_{time:g}": alive[endpoint][:, k] for k, time in enumerate(times)}
         out[f"{endpoint}_median"] = model.predict_median(frame, endpoint)
     return pd.DataFrame(out, index=frame.index)
 
 
-def _text(called: str, contents: Any) -> str:
+def _content(called: str, contents: Any) -> bytes:
     if not isinstance(contents, str) or "," not in contents[:200]:
         raise ValueError(f"{called} did not arrive; drop it once more")
     encoded = contents.partition(",")[2]
     if len(encoded) > MOST_BYTES * 4 // 3 + 4:
         raise ValueError(f"{called} is too large: at most {MOST_BYTES // 2**20} MB can be read here; use harmonium predict")
     try:
-        return base64.b64decode(encoded, validate=True).decode("utf-8-sig")
+        return base64.b64decode(encoded, validate=True)
     except binascii.Error as error:
         raise ValueError(f"{called} did not arrive; drop it once more") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{called} is not text in UTF-8; save it anew with that encoding") from error
-
-
-def _header(called: str, text: str) -> list[str]:
-    lines = io.StringIO(text, newline="")
-    try:
-        names = next((row for row in csv.reader(lines) if row), None)
-    except csv.Error as error:
-        raise ValueError(f"{called} is not text in UTF-8; save it anew with that encoding") from error
-    if names is None:
-        raise ValueError(f"{called} is empty")
-    if not any(line.strip() for line in lines):
-        raise ValueError(f"{called} has a header but no rows")
-    for separator, what in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and separator in names[0]:
-            raise ValueError(f"{called} seems to be separated by {what}; save it anew with commas")
-    if len(names) > _MOST_COLUMNS:
-        raise ValueError(f"{called} has {len(names)} columns; at most {_MOST_COLUMNS} can be read here")
-    names = [name or f"Unnamed: {number}" for number, name in enumerate(names)]
-    twice = [name for number, name in enumerate(names) if name in names[:number]]
-    if twice:
-        raise ValueError(f"{called}: column names must be unique; found {twice[0]!r} more than once")
-    return names
-
-
-def _parsed(called: str, text: str, header: list[str], as_text: list[str], limit: int) -> pd.DataFrame:
-    settings = {"names": header, "header": 0, "index_col": False, "dtype": dict.fromkeys(as_text, str), "low_memory": False}
-    try:
-        with _READING, warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(io.StringIO(text), nrows=limit + 1, **settings)
-    except pd.errors.ParserWarning as error:
-        raise ValueError(f"{called}: the first rows have more fields than the header has names") from error
-    except pd.errors.ParserError as error:
-        raise ValueError(f"{called} cannot be read: {error}") from error
-    if len(frame) > limit:
-        raise ValueError(f"{called} has more than {limit} rows, which is too much for this page; use harmonium predict")
-    return frame
-
-
-def _levels(series: pd.Series, column: Column, notes: list[str]) -> pd.Series:
-    """Levels of training instead of what is written; gaps where there is no such level, with a note."""
-    places, distinct = pd.factorize(series)
-    levels = [_level(value, column.levels) for value in distinct]
-    unseen = [value for value, level in zip(distinct, levels, strict=True) if level is None]
-    if unseen:
-        n = int(np.isin(places, [k for k, level in enumerate(levels) if level is None]).sum())
-        shown = ", ".join(as_typed(value) for value in unseen[:3]) + (", ..." if len(unseen) > 3 else "")
-        notes.append(short(f"column {column.name!r}: {n} value{'s' * (n > 1)} not seen in training ({shown}), treated as missing", 300))
-    return pd.Series(np.array([*levels, None], dtype=object)[places], index=series.index)
-
-
-def _level(written: str, levels: tuple[Any, ...]) -> Any:
-    """The level that a text is, or None: a CSV does not tell the number 1 from the text "1"."""
-    for level in levels:
-        if written == str(level):
-            return level
-    if isinstance(levels[0], str):
-        return None
-    try:
-        value = float(written)
-    except ValueError:
-        value = {"true": 1.0, "false": 0.0}.get(written.lower(), np.nan)
-    return next((level for level in levels if level == value), None)

@@ -59,7 +59,7 @@ def columns_of(frame: pd.DataFrame, names: Sequence[Any]) -> list[pd.Series]:
     """Columns by name; a missing one is named, with the nearest name there is."""
     for name in names:
         if name not in frame.columns:
-            near = get_close_matches(str(name), [str(column) for column in frame.columns], n=1)
+            near = get_close_matches(str(name), [str(column) for column in frame.columns if column not in names], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, frame.columns[:8])) or 'no columns'}"
             raise ValueError(f"column {name!r} is missing; {hint}")
     return [frame[name] for name in names]

@@ -71,8 +71,15 @@
     });
   }
 
+  // A spreadsheet would run a text that begins like a formula; an apostrophe makes it text. Numbers stay as they are. As in downloads.py.
+  const FORMULA = /^(?![-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$)[=+\-@\t\r\n]/i;
+
   function asCsv(table, rows) {
-    const cell = (value) => (value === null ? "" : /[",\r\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
+    const cell = (value) => {
+      if (value === null) return "";
+      const text = FORMULA.test(String(value)) ? `'${value}` : String(value);
+      return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+    };
     const lines = rows.map((row) => table.columns.map((column) => cell(column[row])).join(","));
     return [table.names.map(cell).join(","), ...lines, ""].join("\n");
   }

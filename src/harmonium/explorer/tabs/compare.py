@@ -9,6 +9,7 @@ from dash.exceptions import PreventUpdate
 
 from harmonium.explorer.answers import Curves, curves_of, describe, scenario_table
 from harmonium.explorer.controls import CHOSEN, choice, entry, graph, in_browser, message, table
+from harmonium.explorer.downloads import as_csv
 from harmonium.explorer.figures import comparison_figure
 from harmonium.explorer.guard import answering
 from harmonium.explorer.schema import Schema, number, short
@@ -132,4 +133,4 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
         if not patients:
             raise ValueError("there is no scenario yet; copy the patient to one")
         numbers = scenario_table(schema, named, patients, curves_of(model, schema, patients))
-        return ({"content": numbers.to_csv(index=False), "filename": "scenarios.csv", "type": "text/csv"},)
+        return ({"content": as_csv(numbers), "filename": "scenarios.csv", "type": "text/csv"},)

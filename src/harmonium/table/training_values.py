@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.cli.terminal import Terminal
 from harmonium.table.columns import Column
 from harmonium.table.frames import as_typed
 
@@ -46,15 +45,18 @@ class TrainingValues:
         # whole numbers with gaps could not take up a draw with decimals
         gappy = [name for name in self._decimal if frame[name].dtype.kind in "iu" and frame[name].isna().any()]
         decimals = {name: frame[name].astype(np.float64) for name in gappy}
-        return frame.assign(**levels, **decimals)
+        return pd.DataFrame({**frame, **levels, **decimals}, index=frame.index)
 
-    def warn(self, terminal: Terminal) -> None:
-        """Tell, once for each column, which values did not occur in training."""
-        for name, unseen in self._unseen.items():
-            if unseen:
-                shown = ", ".join(as_typed(value) for value, _ in unseen.most_common(3)) + (", ..." if len(unseen) > 3 else "")
-                n = unseen.total()
-                terminal.warn(f"column {name!r}: {n} value{'s' * (n > 1)} not seen in training ({shown}), treated as missing")
+    @property
+    def unseen(self) -> list[str]:
+        """A line for each column with values that did not occur in training."""
+        lines = []
+        for name, counts in self._unseen.items():
+            if counts:
+                shown = ", ".join(as_typed(value) for value, _ in counts.most_common(3)) + (", ..." if len(counts) > 3 else "")
+                n = counts.total()
+                lines.append(f"column {name!r}: {n} value{'s' * (n > 1)} not seen in training ({shown}), treated as missing")
+        return lines
 
     def _levels(self, series: pd.Series, column: Column) -> pd.Series:
         places, distinct = pd.factorize(series)
