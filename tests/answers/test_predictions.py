@@ -53,6 +53,15 @@ def test_curves_of_all_endpoints_at_once_are_those_of_each(model, nvalt8):
             np.testing.assert_array_equal(found, curves(model, X, name, given=given))
 
 
+def test_after_a_known_event_nobody_is_left_wherever_the_scale_ends(model, nvalt8):
+    X, _ = nvalt8
+    horizon = min(model.encoding_.scales[0].horizon, 1e9)  # what lies beyond counts as there; without a horizon, 1e9 is at position 1
+    times = np.array([0.0, 12.0, 50.0, 1.5 * horizon])
+    for at in (12.0, horizon, 2.0 * horizon):
+        found = curves(model, X[:2], "os", times, endpoint_table(os=([at] * 2, [at] * 2)))
+        np.testing.assert_array_equal(found, np.tile(times < min(at, horizon), (2, 1)))
+
+
 def test_the_median_and_other_quantiles_are_where_survival_says(model, nvalt8):
     X, y = nvalt8
     X, y = X[:15], y[:15]

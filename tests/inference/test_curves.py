@@ -84,6 +84,21 @@ def test_rows_with_intervals_of_their_own_agree_with_one_at_a_time():
     np.testing.assert_allclose(together, apart, atol=1e-12)
 
 
+def test_an_event_at_the_end_of_the_scale_is_an_event():
+    """Nobody survives until there, so that dividing by the survival until then would be 0 / 0."""
+    parameters = random_parameters(EVERY_UNIT, 2, np.random.default_rng(0))
+    free = Cells.all_free(EVERY_UNIT, 3)
+    cells = with_own(free, FIRST, [1.0, 0.5, 0.25], [1.0, 1.0, 0.25])
+    positions = np.array([0.0, 0.25, 0.75, 1.0 - 1e-12, 1.0])
+    curves = survival(parameters, cells, FIRST, positions, RNG).mean
+    np.testing.assert_array_equal(curves[0], [1.0, 1.0, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(curves[2], [1.0, 0.0, 0.0, 0.0, 0.0])
+    apart = survival(parameters, cells.part(slice(1, 2)), FIRST, positions, RNG).mean
+    np.testing.assert_allclose(curves[1:2], apart, rtol=1e-12)
+    assert np.isnan(density(parameters, cells, FIRST, positions, RNG).mean[0]).all()
+    np.testing.assert_array_equal(quantile(parameters, cells, FIRST, 0.5, RNG)[[0, 2]], [1.0, 0.25])
+
+
 def test_survival_beyond_a_time_that_no_one_reaches():
     """Shares of 1e-300 and less, where dividing by the survival until s would be 0 / 0."""
     parameters = random_parameters(EVERY_UNIT, 2, np.random.default_rng(0))
@@ -129,6 +144,16 @@ def test_quantiles_invert_survival(seed, share):
     reached = survival(parameters, cells, FIRST, positions, RNG).mean.diagonal()
     np.testing.assert_allclose(reached[wide], 1.0 - share, atol=2e-5)
     np.testing.assert_array_equal(positions[lower == upper], lower[lower == upper])
+
+
+def test_quantiles_of_many_rows_are_those_of_each():
+    """Alone, a row needs one part of the fine grid; together they need many."""
+    parameters, _, rng = random_question(7)
+    cells = random_cells(EVERY_UNIT, 60, rng)
+    for share in (0.001, 0.5, 0.999):
+        together = quantile(parameters, cells, FIRST, share, RNG)
+        apart = [quantile(parameters, cells.part(slice(r, r + 1)), FIRST, share, RNG)[0] for r in range(60)]
+        np.testing.assert_allclose(together, apart, rtol=1e-9)
 
 
 @given(st.integers(0, 10**6))

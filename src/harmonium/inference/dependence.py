@@ -1,7 +1,7 @@
-r"""Dependence between two endpoints: Kendall's tau under the model.
+"""Dependence between two endpoints: Kendall's tau under the model.
 
 Two subjects in states h and h' are concordant with a probability that is known for each endpoint, and endpoints are independent given the
-states, so :math:`\tau = 4 \sum_{h,h'} p(h) p(h') A_1(h,h') A_2(h,h') - 1` with :math:`A_e(h,h') = P(T_e < T'_e \mid h, h')`.
+states, so tau is a sum over pairs of states (eq. 25).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _N_DRAWS = 64
 def kendall_tau(
     parameters: Parameters, cells: Cells, columns: tuple[int, int], rng: np.random.Generator, n_threads: int | None = None
 ) -> tuple[float, float]:
-    """Kendall's tau of two columns between rows drawn from ``cells``, and among subjects with the same cells, averaged over rows.
+    """Kendall's tau (eq. 25) of two columns between rows drawn from ``cells``, and among subjects with the same cells, averaged over rows.
 
     Both columns are to be free in ``cells``. ``rng`` is used if there are many hidden units.
     """
@@ -72,7 +72,7 @@ def _both_earlier(parameters: Parameters, columns: tuple[int, int], states: Arra
 
 
 def _earlier(parameters: Parameters, column: int, states: Array) -> Array:
-    """P(x < x' | h, h'): the density in h times survival in h', integrated."""
+    """P(x < x' | h, h') (eq. 25): the density in h times survival in h', integrated."""
     endpoint = EndpointStates.of(parameters.natural(), int(parameters.layout.offsets[column]), states)
     x, weight = np.polynomial.legendre.leggauss(_N_NODES)
     left = np.arange(_N_PANELS) / _N_PANELS

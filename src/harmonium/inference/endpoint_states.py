@@ -1,4 +1,4 @@
-"""An endpoint in given hidden states: a truncated gamma in each of them (docs/model.md, section 2)."""
+"""An endpoint in given hidden states: a truncated gamma in each of them (eq. 4)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EndpointStates:
         return cls(1.0 + by_state[:, 1], by_state[:, 0], within)
 
     def log_survival(self, positions: Array) -> Array:
-        """Ln P(x > position), (states, positions)."""
+        """Ln P(x > position) (eq. 20), (states, positions)."""
         table = None
         if self.shape.size * positions.size >= _WORTH_A_TABLE:
             table = log_survival_table(self.shape, self.rate, positions, self.within)

@@ -2,7 +2,7 @@
 
 Given the hidden units all visible units are independent and their distributions known, so that every answer is an average over hidden
 states. Up to :data:`~harmonium.engine.states.EXACT_LIMIT` units they are enumerated; beyond, drawn by Gibbs sampling. A sampled answer
-averages what is known given the state, not indicators (Rao-Blackwell), and comes with its Monte-Carlo error.
+averages what is known given the state, not indicators (Rao-Blackwell), and comes with its Monte-Carlo error (eq. 26).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ Hidden = Enumerated | Sampled
 
 
 def hidden_given(parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Hidden:
-    """Hidden states given the cells of each row: enumerated if there are few enough units.
+    """Hidden states given the cells of each row (eq. 7): enumerated if there are few enough units.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def sample_hidden(parameters: Parameters, cells: Cells, rng: np.random.Generator
 
 
 def _summary(values: Array) -> tuple[Array, Array, Array]:
-    """Mean, standard error and R-hat of values (chains, draws, answers)."""
+    """Mean, standard error and R-hat of values (chains, draws, answers) (eq. 26)."""
     n_draws = values.shape[1]
     of_chain = values.mean(axis=1)
     between, within = of_chain.var(axis=0, ddof=1), values.var(axis=1, ddof=1).mean(axis=0)

@@ -24,7 +24,7 @@ def joint_survival(
     rng: np.random.Generator,
     n_threads: int | None = None,
 ) -> Answer:
-    """P(x_1 > u_1, x_2 > u_2, ...) given all cells, on the grid of some positions for each column.
+    """P(x_1 > u_1, x_2 > u_2, ...) given all cells (eq. 22), on the grid of some positions for each column.
 
     Returns
     -------

@@ -25,7 +25,7 @@ _MOST_PANELS = 1024
 
 
 def log_survival_table(shape: Array, rate: Array, positions: Array, within: tuple[float, float]) -> Array | None:
-    """Ln P(x > position) given that x lies in an interval, (states, positions).
+    """Ln P(x > position) given that x lies in an interval (eq. 20), (states, positions).
 
     NaN where the probability is too small for this table; None if a state is so steep that one integral at a time is better.
     """
