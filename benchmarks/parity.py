@@ -240,7 +240,7 @@ def _exact(model: hm.SurvivalHarmonium, encoded: Encoded, conditional: bool) -> 
 
 
 class Quadrature:
-    """Log masses (docs/model.md, eq. 3) from the energy (eq. 1) by Gauss-Legendre quadrature and a sum over all hidden states.
+    """Log masses (docs/model.md, eq. 5) from the energy (eq. 1) by Gauss-Legendre quadrature and a sum over all hidden states.
 
     Shares no code with the package. Given the hidden state the energy is a sum over columns, so each is integrated on its own, by a much
     finer rule than the nested ones of :mod:`tests.brute_force`, which it is checked against.

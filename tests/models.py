@@ -33,10 +33,9 @@ def random_value(unit, rng):
 
 def random_interval(unit, rng):
     """An interval of any kind: one-sided, narrow, wide, or of levels."""
-    if isinstance(unit, Bernoulli):
-        return (0.0, 1.0) if rng.random() < 0.5 else (-1.0, 0.0)
-    if isinstance(unit, Categorical):
-        return (0.0, unit.n_levels - 1.0) if rng.random() < 0.5 else (-1.0, 1.0)
+    if unit.discrete:
+        highest = unit.domain[1]
+        return (0.0, highest) if rng.random() < 0.5 else (-1.0, highest // 2.0)
     lower = random_value(unit, rng)
     if isinstance(unit, Gaussian):
         return [(lower, lower + rng.exponential()), (-np.inf, lower), (lower, np.inf)][rng.integers(3)]

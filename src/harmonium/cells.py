@@ -86,6 +86,11 @@ class Layout:
         return np.array([unit_code(unit) for unit in self.units], dtype=np.int64)
 
     @cached_property
+    def domains(self) -> Array:
+        """The units' domains, (columns, 2)."""
+        return np.array([unit.domain for unit in self.units], dtype=np.float64).reshape(-1, 2)
+
+    @cached_property
     def tabulated(self) -> NDArray[np.bool_]:
         """Which columns share their integrals on a grid."""
         return np.array([unit.tabulated for unit in self.units], dtype=np.bool_)

@@ -93,7 +93,7 @@ def test_compiled_statistics_are_the_statistics(unit):
 
 def draws_of(unit, natural, lower, upper, n, rng):
     """Draws with the same parameters and bounds, each from a stream of its own."""
-    bounds = (-np.inf, np.inf) if np.isnan(lower) else (lower, upper)
+    bounds = unit.domain if np.isnan(lower) else (lower, upper)
     out = np.full(n, bounds[0])
     same = np.repeat(natural[:, None], n, axis=1)
     draw(unit_code(unit), same, 0, unit.n_statistics, np.full(n, bounds[0]), np.full(n, bounds[1]), spawn(rng, n), out)

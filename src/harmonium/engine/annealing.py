@@ -1,12 +1,7 @@
 r"""Log masses by annealed importance sampling, for models with too many hidden units to enumerate.
 
 The coupling between visible and hidden units is switched on in small steps from 0 to 1 (Salakhutdinov & Murray, 2008). Without
-it the mass is known, and each step's ratio of masses is estimated by chains that follow:
-
-.. math::
-
-    \frac{M_\beta}{M_{\beta'}}
-    = \left\langle \prod_j \frac{1 + e^{-\beta \phi_j(x)}}{1 + e^{-\beta' \phi_j(x)}} \right\rangle_{\beta'}
+it the mass is known, and each step's ratio of masses is estimated by chains that follow (eq. 27).
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ def annealed_log_mass(
     n_steps: int = 1000,
     n_threads: int | None = None,
 ) -> tuple[Array, Array]:
-    """Estimate the log mass of every row (eq. 3) with its standard error; works for any number of hidden units.
+    """Estimate the log mass of every row (eq. 27) with its standard error; works for any number of hidden units.
 
     Parameters
     ----------
@@ -89,7 +84,7 @@ def _weakened(natural: Natural, strength: float) -> Natural:
 
 
 def _uncoupled_log_mass(natural: Natural, cells: Cells) -> Array:
-    """Log mass with all couplings and hidden biases zero: a product over cells, and 2 for every hidden unit."""
+    """Log mass with all couplings and hidden biases zero (eq. 27): a product over cells, and 2 for every hidden unit."""
     lower, upper = cells.bounds()
     total = np.full(cells.n_rows, natural.n_hidden * log(2.0) - natural.constant)
     for block in cells.layout.blocks:

@@ -214,8 +214,7 @@ def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: 
 
     ``table_row`` and ``error_row`` say where each column's table begins among all table rows (-1: it has none).
     """
-    domain = np.array([unit.domain for unit in layout.units], dtype=np.float64).reshape(-1, 2)
-    n_cells, n_parts = _count(lower, upper, domain, layout.tabulated)
+    n_cells, n_parts = _count(lower, upper, layout.domains, layout.tabulated)
     integers = np.int64
     chunk = Chunk(
         statistics=np.zeros((lower.shape[0], layout.n_statistics)),
@@ -235,7 +234,7 @@ def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: 
         upper,
         layout.codes,
         layout.offsets,
-        domain,
+        layout.domains,
         table_row,
         error_row,
         sharing.free_row,

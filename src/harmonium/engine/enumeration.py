@@ -24,7 +24,7 @@ _NUMBERS_AT_ONCE = 2_000_000  # bounds the temporary arrays
 
 @dataclass(frozen=True)
 class Expectations:
-    """What a row of cells implies: its log mass (eq. 3) and the expectations that make its gradient (eq. 4).
+    """What a row of cells implies: its log mass (eq. 5) and the expectations that make its gradient (eq. 11).
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def expectations(natural: Natural, layout: Layout, lower: Array, upper: Array) -
 
 
 def state_probabilities(natural: Natural, layout: Layout, lower: Array, upper: Array) -> Array:
-    """p(h | row) alone, (rows, states)."""
+    """p(h | row) alone (eq. 7), (rows, states)."""
     log_joint = log_joint_mass(natural, layout, lower, upper)
     log_joint -= log_joint.max(axis=1, keepdims=True)
     np.exp(log_joint, out=log_joint)
@@ -80,7 +80,7 @@ def state_probabilities(natural: Natural, layout: Layout, lower: Array, upper: A
 
 
 def log_joint_mass(natural: Natural, layout: Layout, lower: Array, upper: Array) -> Array:
-    """Log mass of every row with the hidden units in each state, (rows, states)."""
+    """Log mass of every row with the hidden units in each state, (rows, states): the terms of the sum in eq. 5."""
     states = hidden_states(natural.n_hidden)
     by_state = natural.bias + states @ natural.coupling.T
     out = np.broadcast_to(-natural.constant - states @ natural.hidden_bias, (lower.shape[0], states.shape[0])).copy()

@@ -1,4 +1,4 @@
-"""The exact engine: log masses and their gradient by summing over all hidden states (eq. 3 and 4).
+"""The exact engine: log masses and their gradient by summing over all hidden states (eq. 5 and eq. 10).
 
 Everything asked of a model is a signed sum of log masses: the joint likelihood is the mass of the recorded cells minus that of
 free ones, the conditional likelihood frees only the endpoints, and so on (docs/model.md, section 3). :class:`LogMassSum` is such
@@ -160,7 +160,7 @@ class LogMassSum:
         self._patience = _PATIENCE
 
     def value_and_gradient(self, parameters: Parameters) -> tuple[float, Parameters]:
-        """The sum and its gradient by the parameters.
+        """The sum and its gradient by the parameters (eq. 10).
 
         Returns
         -------
@@ -173,7 +173,7 @@ class LogMassSum:
         return value, parameters.pull_back(gradient)
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
-        """The sum and its gradient, both in terms of natural parameters."""
+        """The sum and its gradient, both in terms of natural parameters (eq. 11)."""
         self._try_coarser()
         while True:
             prepared = self._prepared
@@ -201,7 +201,7 @@ class LogMassSum:
         return self._by_term(out)
 
     def posteriors(self, parameters: Parameters) -> list[Array]:
-        """p(h | row) of every hidden state, for each term."""
+        """p(h | row) of every hidden state (eq. 7), for each term."""
         parameters.check(self._layout)
         natural = parameters.natural()
         n_states = len(hidden_states(natural.n_hidden))
@@ -331,7 +331,7 @@ class LogMassSum:
 
 
 def log_mass(parameters: Parameters, cells: Cells, n_threads: int | None = None) -> Array:
-    """Log mass of every row (eq. 3).
+    """Log mass of every row (eq. 5).
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def log_mass(parameters: Parameters, cells: Cells, n_threads: int | None = None)
 
 
 def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None) -> Array:
-    """p(h | row) of every hidden state, states numbered as in :func:`harmonium.engine.states.hidden_states`.
+    """p(h | row) of every hidden state (eq. 7), states numbered as in :func:`harmonium.engine.states.hidden_states`.
 
     Parameters
     ----------

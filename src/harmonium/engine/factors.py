@@ -44,7 +44,7 @@ class _SharedCells:
         return self.block.unit.log_mass(self._natural(natural), self.lower, self.upper).T
 
     def pull_back(self, natural: Natural, occupancy: Array, gradient: Natural) -> None:
-        """Add the cells' share of the gradient, ``occupancy`` (cells, states) being their states' weighted probabilities."""
+        """Add the cells' share of the gradient (eq. 11); ``occupancy`` (cells, states) are their states' weighted probabilities."""
         expected = occupancy.T[:, :, None] * self.block.unit.mean_statistics(self._natural(natural), self.lower, self.upper)
         bias = gradient.bias[self.block.statistics].reshape(self.block.n_columns, -1)
         coupling = gradient.coupling[self.block.statistics].reshape(*bias.shape, natural.n_hidden)
@@ -183,7 +183,7 @@ class FactorPlan:
         return factors
 
     def pull_back(self, natural: Natural, factors: Factors, occupancy: Array, adjoint: Array, gradient: Natural) -> None:
-        """Add what the unobserved cells contribute to the gradient (eq. 4).
+        """Add what the unobserved cells contribute to the gradient (eq. 11).
 
         ``occupancy`` holds the weighted posterior probability of each shared cell's states; ``adjoint`` the derivative by each
         table row.

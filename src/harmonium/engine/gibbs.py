@@ -160,8 +160,8 @@ class Chains:
         """p(h = 1 | values) of every chain after a sweep, (hidden, chains)."""
         return np.asarray(expit(-self.fields))
 
-    def _data(self) -> tuple[NDArray[np.int64], Array, Array, NDArray[np.int64], NDArray[np.int64]]:
-        return self.rows, self.lower, self.upper, self.layout.codes, self.layout.offsets
+    def _data(self) -> tuple[NDArray[np.int64], Array, Array, Array, NDArray[np.int64], NDArray[np.int64]]:
+        return self.rows, self.lower, self.upper, self.layout.domains, self.layout.codes, self.layout.offsets
 
 
 def _in_blocks(function: Callable[[int, int], None], n_chains: int, n_threads: int | None) -> None:

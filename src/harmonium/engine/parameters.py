@@ -1,7 +1,7 @@
 r"""Parameters of a harmonium, and their natural form.
 
 The natural form is all that the engine sees: energies :math:`E(x, h) = \kappa + s(x) \cdot (A + C h) + b \cdot h` with one
-matrix C for all statistics of all columns, whatever their units (eq. 1).
+matrix C for all statistics of all columns, whatever their units (eq. 3).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Natural:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters in the paper's terms: hidden biases b and, for each block of columns, its unit's own parameters.
+    """Parameters in the paper's terms (eq. 1): hidden biases b and, for each block of columns, its unit's own parameters.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Parameters:
         return Parameters(self.layout, hidden_bias, tuple(blocks))
 
     def natural(self) -> Natural:
-        """The natural form (eq. 1)."""
+        """The natural form (eq. 3)."""
         n_statistics = self.layout.n_statistics
         bias, coupling = np.empty(n_statistics), np.empty((n_statistics, self.n_hidden))
         constant = 0.0

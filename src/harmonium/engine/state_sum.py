@@ -1,4 +1,4 @@
-"""The sum over hidden states of assembled rows, and its adjoint (eq. 3 and 4).
+"""The sum over hidden states of assembled rows, and its adjoint (eq. 5 and eq. 11).
 
 For each row the weights of all states are built by doubling from the H fields, multiplied by the factor of every unobserved
 cell, and summed. Everything is scaled so that no factor exceeds one; a row whose sum gets too small for that, or for which an
@@ -76,7 +76,7 @@ class Sums(NamedTuple):
 
 @compiled(sums=True, inline=True)
 def _fields(statistics: Array, row: int, coupling: Array, hidden_bias: Array, out: Array) -> None:
-    """Coefficients of h in minus the energy, from hidden biases and observed cells."""
+    """Coefficients of h in minus the energy, from hidden biases and observed cells: minus the fields of eq. 2."""
     for j in range(out.size):
         field = -hidden_bias[j]
         for d in range(statistics.shape[1]):
@@ -95,7 +95,7 @@ def _visible_energy(statistics: Array, row: int, bias: Array) -> float:
 
 @compiled(sums=True, inline=True)
 def _add_observed(statistics: Array, row: int, weight: float, expected: Array, bias: Array, coupling: Array, hidden_bias: Array) -> None:
-    """Add the observed cells' part of a row's gradient: minus the expectation of statistics and their products with h (eq. 4)."""
+    """Add the observed cells' part of a row's gradient: minus the expectation of statistics and their products with h (eq. 11)."""
     for d in range(statistics.shape[1]):
         bias[d] -= weight * statistics[row, d]
     for j in range(expected.size):
@@ -107,7 +107,7 @@ def _add_observed(statistics: Array, row: int, weight: float, expected: Array, b
 
 @compiled(inline=True)
 def _closed_form(fields: Array, expected: Array) -> float:
-    """A row with nothing unobserved: sum of softplus(fields); p(h = 1) in ``expected``."""
+    """A row with nothing unobserved: sum of softplus(fields) (eq. 6); p(h = 1) in ``expected`` (eq. 2)."""
     total = 0.0
     for j in range(fields.size):
         field = fields[j]
@@ -293,7 +293,7 @@ def _most_cells(first_cell: Integers) -> int:
 
 @compiled(sums=True)
 def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
-    """Sum over the hidden states of every row of a chunk."""
+    """Sum over the hidden states of every row of a chunk (eq. 5), with their probabilities (eq. 7) if wanted."""
     # Names of their own: taking an array out of a tuple inside the loop costs more than the loop's work with few states.
     statistics, first_cell, shared, column = chunk.statistics, chunk.first_cell, chunk.shared, chunk.column
     whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights

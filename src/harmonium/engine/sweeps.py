@@ -40,13 +40,16 @@ def add_products(weights: Array, terms: Array, places: Integers, out: Array, row
 
 
 @compiled()
-def _read_bounds(first: int, rows: Integers, lower: Array, upper: Array, low: Array, high: Array) -> None:
-    """Bounds of the block's cells as (columns, chains), infinite where nothing is known."""
+def _read_bounds(first: int, rows: Integers, lower: Array, upper: Array, domains: Array, low: Array, high: Array) -> None:
+    """Bounds of the block's cells as (columns, chains), within the domains of the columns' units."""
     for c in range(low.shape[0]):
+        lowest, highest = domains[c, 0], domains[c, 1]
         for i in range(low.shape[1]):
             low[c, i], high[c, i] = lower[rows[first + i], c], upper[rows[first + i], c]
             if np.isnan(low[c, i]):
-                low[c, i], high[c, i] = -np.inf, np.inf
+                low[c, i], high[c, i] = lowest, highest
+            else:
+                low[c, i], high[c, i] = max(low[c, i], lowest), min(high[c, i], highest)
 
 
 @compiled()
@@ -78,6 +81,7 @@ def draw_given(
     rows: Integers,
     lower: Array,
     upper: Array,
+    domains: Array,
     codes: Integers,
     offsets: Integers,
     natural: Array,
@@ -87,7 +91,7 @@ def draw_given(
     """Draw every unobserved value of chains ``first`` to ``last`` given its natural parameters (statistics, chains)."""
     n, n_columns = last - first, codes.size
     low, high = np.empty((n_columns, n)), np.empty((n_columns, n))
-    _read_bounds(first, rows, lower, upper, low, high)
+    _read_bounds(first, rows, lower, upper, domains, low, high)
     own_natural, own_streams = natural[:, first:last].copy(), streams[:, first:last].copy()
     for c in range(n_columns):
         x = low[c].copy()
@@ -103,6 +107,7 @@ def sweep_block(
     rows: Integers,
     lower: Array,
     upper: Array,
+    domains: Array,
     codes: Integers,
     offsets: Integers,
     bias: Array,
@@ -121,7 +126,7 @@ def sweep_block(
     """
     n, n_columns, n_hidden = last - first, codes.size, hidden_bias.size
     low, high = np.empty((n_columns, n)), np.empty((n_columns, n))
-    _read_bounds(first, rows, lower, upper, low, high)
+    _read_bounds(first, rows, lower, upper, domains, low, high)
     x, s = np.empty((n_columns, n)), np.empty((bias.size, n))
     observed, unobserved = np.empty(bias.size, np.int64), np.empty(bias.size, np.int64)
     drawn = np.empty(n_columns, np.int64)

@@ -22,7 +22,7 @@ def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = Non
     ----------
     y : DataFrame or structured array
         What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time). Rows unknown for the endpoint, and those whose
-        event lies between two times, do not count; late entry is ignored (see :mod:`harmonium.metrics.recordings`).
+        event lies between two times, do not count; late entry is ignored (see ``harmonium.metrics.recordings``).
     survival : array_like of shape (n_rows, n_times)
         Predicted probability of no event until each time.
     times : array_like of shape (n_times,)

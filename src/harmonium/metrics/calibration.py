@@ -18,7 +18,7 @@ __all__ = ["DCalibration", "d_calibration"]
 
 @dataclass(frozen=True)
 class DCalibration:
-    """What :func:`d_calibration` finds.
+    """What :func:`harmonium.metrics.d_calibration` finds.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins:
     ----------
     y : DataFrame or structured array
         What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time). Rows unknown for the endpoint, and those whose
-        event lies between two times, do not count (see :mod:`harmonium.metrics.recordings`).
+        event lies between two times, do not count (see ``harmonium.metrics.recordings``).
     survival : array_like of shape (n_rows,)
         Predicted probability of no event until the subject's own recorded time. For subjects that entered late, given that there
         was none until entry, S(t) / S(entry).

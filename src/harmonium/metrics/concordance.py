@@ -24,7 +24,7 @@ def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None) -> floa
     ----------
     y : DataFrame or structured array
         What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time). Rows unknown for the endpoint, and those whose
-        event lies between two times, do not count; late entry is ignored (see :mod:`harmonium.metrics.recordings`).
+        event lies between two times, do not count; late entry is ignored (see ``harmonium.metrics.recordings``).
     risk : array_like of shape (n_rows,)
         Higher means sooner.
     endpoint : str, optional

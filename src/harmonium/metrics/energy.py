@@ -36,7 +36,7 @@ def energy_score(y: Any, draws: Any, *, y_train: Any = None) -> float:
 
     * the time of the subject's last recording, if an endpoint was censored then;
     * otherwise unknown, but longer; the score is averaged over its distribution given that it is (Kaplan and Meier's estimate,
-      :class:`harmonium.metrics.follow_up.FollowUp`), which leaves the expected score what it would be were it known.
+      ``harmonium.metrics.follow_up``), which leaves the expected score what it would be were it known.
 
     So follow-up is taken to be common to a subject's endpoints and independent of its events. Nothing is compared beyond the longest
     follow-up.

@@ -1,6 +1,6 @@
 """Metrics as scorers of scikit-learn: ``scorer(estimator, X, y)``, greater is better.
 
-Give them to ``cross_validate`` as they are, or with settings through :func:`functools.partial`::
+Give them to ``cross_validate`` as they are, or with settings through ``functools.partial``::
 
     scoring = {
         "concordance": scorers.global_concordance,
@@ -149,7 +149,7 @@ def local_concordance(estimator: Any, X: Any, y: Any) -> float:
 
 
 def log_likelihood(estimator: Any, X: Any, y: Any) -> float:
-    """Mean log-likelihood of the endpoints, all together, given the covariates, in the unit of the times."""
+    """Mean log-likelihood of the endpoints, all together, given the covariates, in the unit of the times (eq. 8 and eq. 9)."""
     rows = np.asarray(estimator.log_likelihood(X, y), dtype=np.float64)
     if not rows.size or np.isnan(rows).any():
         return undefined("the mean log-likelihood", "it is missing for some rows" if rows.size else "there are no rows")

@@ -74,7 +74,7 @@ def reproduce_three_way(n_samples: int = 1000, random_state: int = 0) -> ThreeWa
 
 
 def closed_form(clamp: float = 60.0, background: float = -7.0) -> Parameters:
-    """One hidden unit for each blob (eq. 5).
+    """One hidden unit for each blob (eq. 13).
 
     ``clamp`` ties a blob to its colour; ``background`` is how far, in logarithm, the density without any blob lies below them.
     """

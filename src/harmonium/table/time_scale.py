@@ -7,7 +7,7 @@ r"""Time scales: smooth increasing maps of time to the unit interval, on which t
 
 A time beyond the horizon is at position 1, and has no density.
 
-Densities in the user's unit need the logarithm of the slope, :meth:`TimeScale.log_slope`.
+Densities in the user's unit need the logarithm of the slope, :meth:`TimeScale.log_slope` (eq. 9).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TimeScale:
         return self._time(np.minimum(z, self._end))
 
     def log_slope(self, time: Array) -> Array:
-        """Ln of the derivative of the position by time; -inf beyond the horizon."""
+        """Ln of the derivative of the position by time (eq. 9); -inf beyond the horizon."""
         time = np.asarray(time, dtype=np.float64)
         z = self._abscissa(time)
         last = self.knots[-1]

@@ -84,6 +84,7 @@ def _add_mean_products(weight: float, statistic: Array, expected: Array, out: Ar
 def _add_phase(
     phase: Phase,
     rows: Integers,
+    domains: Array,
     codes: Integers,
     offsets: Integers,
     bias: Array,
@@ -98,7 +99,7 @@ def _add_phase(
     mean_statistics: Array,
     mean_hidden: Array,
 ) -> None:
-    """Move the chains of a batch and add ``sign`` times their mean statistics, hidden units and products."""
+    """Move the chains of a batch and add ``sign`` times their mean statistics, hidden units and products (eq. 17)."""
     lower, upper, beginning, kept_values, kept_streams, tied, afresh = phase
     n, n_columns, n_statistics, n_hidden = rows.size, lower.shape[1], bias.size, hidden_bias.size
     values, streams = np.empty((n_columns, n)), np.empty((4, n), np.uint64)
@@ -118,6 +119,7 @@ def _add_phase(
             rows,
             lower,
             upper,
+            domains,
             codes,
             offsets,
             bias,
@@ -158,13 +160,14 @@ def batch_gradient(
     positive: Phase,
     negative: Phase,
     rows: Integers,
+    domains: Array,
     codes: Integers,
     offsets: Integers,
     learner: Learner,
     step: Step,
     out: Array,
 ) -> None:
-    """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 4)."""
+    """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 17, centred eq. 18)."""
     n_statistics = learner.coordinates.bias_coefficient.size
     bias, coupling = np.empty(n_statistics), np.empty((n_statistics, learner.n_hidden))
     to_natural(learner.vector, learner.coordinates, bias, coupling)
@@ -176,6 +179,7 @@ def batch_gradient(
         _add_phase(
             phase,
             rows,
+            domains,
             codes,
             offsets,
             bias,
@@ -205,7 +209,7 @@ def batch_gradient(
 
 @compiled()
 def _take_step(learner: Learner, step: Step, gradient: Array, n_updates: int) -> float:
-    """Move the parameters along the penalised gradient; returns the gradient's root mean square."""
+    """Move the parameters along the penalised gradient (eq. 19); returns the gradient's root mean square."""
     size = 0.0
     correction = sqrt(1.0 - _ADAM_SECOND**n_updates) / (1.0 - _ADAM_FIRST**n_updates)
     for i in range(gradient.size):
@@ -228,6 +232,7 @@ def run_epoch(
     batch_size: int,
     positive: Phase,
     negative: Phase,
+    domains: Array,
     codes: Integers,
     offsets: Integers,
     learner: Learner,
@@ -238,7 +243,7 @@ def run_epoch(
     gradient = np.empty(learner.vector.size)
     total, n_batches = 0.0, 0
     for start in range(0, order.size, batch_size):
-        batch_gradient(positive, negative, order[start : start + batch_size], codes, offsets, learner, step, gradient)
+        batch_gradient(positive, negative, order[start : start + batch_size], domains, codes, offsets, learner, step, gradient)
         n_updates += 1
         n_batches += 1
         size = _take_step(learner, step, gradient, n_updates)

@@ -1,6 +1,6 @@
 """The contrastive trainer: the paper's k-step contrastive divergence for censored and missing values (its Algorithm 1).
 
-Both phases of the gradient (eq. 4) are sampled. Positive chains are clamped to the cells of a mini-batch: points stay, intervals and
+Both phases of the gradient (eq. 17) are sampled. Positive chains are clamped to the cells of a mini-batch: points stay, intervals and
 free cells are drawn. Negative chains are clamped only to the denominator's cells: to nothing for the joint objective, to the
 covariates for the conditional one. With nothing unobserved this is ordinary contrastive divergence. Works for any number of hidden
 units.
@@ -51,7 +51,7 @@ class ContrastiveTrainer:
     ----------
     learning_rate : float
     momentum : float
-        Part of the previous update that is kept.
+        Part of the previous update that is kept (eq. 19).
     batch_size : int
     n_epochs : int
     n_steps : int
@@ -62,7 +62,7 @@ class ContrastiveTrainer:
         Penalty on W and V, or on parameters by name (W, V, a, c, b).
     optimiser : "sgd" or "adam"
     centred : bool
-        Take the gradient of couplings between deviations from the mean, which does not mix them with biases.
+        Take the gradient of couplings between deviations from the mean, which does not mix them with biases (eq. 18).
     """
 
     learning_rate: float = 0.01
@@ -147,7 +147,16 @@ class ContrastiveTrainer:
         layout = recorded.layout
         order = rng.permutation(recorded.n_rows)
         size, state.n_updates = run_epoch(
-            order, self.batch_size, positive, state.negative, layout.codes, layout.offsets, state.learner, self._step, state.n_updates
+            order,
+            self.batch_size,
+            positive,
+            state.negative,
+            layout.domains,
+            layout.codes,
+            layout.offsets,
+            state.learner,
+            self._step,
+            state.n_updates,
         )
         if not np.isfinite(size):
             raise FloatingPointError(
@@ -161,7 +170,7 @@ class ContrastiveTrainer:
         assert state.negative is not None
         out = np.empty(state.learner.vector.size)
         layout = recorded.layout
-        batch_gradient(positive, state.negative, rows, layout.codes, layout.offsets, state.learner, self._step, out)
+        batch_gradient(positive, state.negative, rows, layout.domains, layout.codes, layout.offsets, state.learner, self._step, out)
         return out
 
     @property

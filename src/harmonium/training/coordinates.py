@@ -45,7 +45,7 @@ class _Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A linear map from z to natural parameters.
+    """A linear map from z to natural parameters (eq. 15).
 
     z holds the hidden biases, the couplings of coupled statistics (statistics by hidden units) and the biases that are learned.
 
@@ -153,7 +153,7 @@ class Coordinates:
         return z[: self.n_hidden], z[self.n_hidden : end].reshape(self.n_couplings, self.n_hidden), z[end:]
 
     def to_natural(self, z: Array) -> Natural:
-        """The natural parameters at z."""
+        """The natural parameters at z (eq. 15)."""
         hidden, couplings, biases = self.split(z)
         at = self._places
         coupling = np.zeros((self.layout.n_statistics, self.n_hidden))

@@ -1,7 +1,7 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
 Several short runs from wide random starts, the best of which is carried on. The precision of the prior on covariates' couplings is
-chosen by the data (MacKay's evidence approximation): the effective number of well determined couplings divided by their sum of
+chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of
 squares.
 """
 
@@ -59,7 +59,7 @@ class ExactFit:
 
 @dataclass
 class _Problem:
-    """Minus the penalised log-likelihood a row as a function of z."""
+    """Minus the penalised log-likelihood a row as a function of z (eq. 14)."""
 
     total: LogMassSum
     coordinates: Coordinates
@@ -156,11 +156,14 @@ class ExactTrainer:
         starts = [_wide_start(problem.coordinates, seed) for seed in rng.spawn(self.n_starts)]
         if len(starts) == 1:
             return starts[0]
-        ends = [self._run(problem, z, _SHORT_RUN, history, _ROUGH)[0] for z in starts]
+        ends = [self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False)[0] for z in starts]
         return min(ends, key=lambda z: problem.loss(z)[0])
 
-    def _run(self, problem: _Problem, z: Array, max_iterations: int, history: History, tolerance: float) -> tuple[Array, bool]:
+    def _run(
+        self, problem: _Problem, z: Array, max_iterations: int, history: History, tolerance: float, *, may_stop: bool = True
+    ) -> tuple[Array, bool]:
         low, high = problem.coordinates.bounds()
+        history.begin_run(may_stop=may_stop)
 
         def tell(intermediate_result: OptimizeResult) -> None:
             problem.current = np.array(intermediate_result.x)
@@ -179,7 +182,7 @@ class ExactTrainer:
 
 
 def _precisions(coordinates: Coordinates, precision: float) -> Array:
-    """The prior's precision of every element of z; biases have none."""
+    """The prior's precision of every element of z (eq. 14); biases have none."""
     out = np.zeros(coordinates.size)
     hidden, couplings, _ = coordinates.split(out)
     hidden[:] = _HIDDEN_PRECISION
@@ -207,7 +210,7 @@ def _wide_start(coordinates: Coordinates, rng: np.random.Generator) -> Array:
 def _evidence_precision(problem: _Problem, z: Array, precision: float) -> float:
     """The precision of covariates' couplings that the evidence prefers, the log-likelihood being taken as quadratic around z.
 
-    Alternates MacKay's fixed point with the position of the optimum under the new precision, both without further gradients.
+    Alternates MacKay's fixed point (eq. 16) with the position of the optimum under the new precision, both without further gradients.
     """
     low, high = problem.coordinates.bounds()
     free = np.flatnonzero((z > low + 1e-9) & (z < high - 1e-9))

@@ -31,7 +31,7 @@ class History:
     validate : callable, optional
         Metrics of parameters on validation data, "validation" (higher is better) among them; called every ten rows.
     patience : int, optional
-        Training stops once the validation metric has not improved this many times.
+        Training stops once the validation metric has not improved this many times in a run of the optimiser.
 
     Attributes
     ----------
@@ -45,7 +45,13 @@ class History:
     rows: list[dict[str, Any]] = field(default_factory=list)
     best: Parameters | None = None
     _best_value: float = -np.inf
+    _best_of_run: float = -np.inf
     _n_worse: int = 0
+    _may_stop: bool = True
+
+    def begin_run(self, *, may_stop: bool = True) -> None:
+        """The optimiser begins anew, perhaps far from the best so far: patience counts from here on, or not at all in this run."""
+        self._best_of_run, self._n_worse, self._may_stop = -np.inf, 0, may_stop
 
     def add(self, current: Callable[[], Parameters], **row: Any) -> None:
         """Append a row; ``current`` gives the parameters, if they are looked at."""
@@ -57,12 +63,14 @@ class History:
         self.rows.append(row)
         if self.listener is not None:
             self.listener(row)
-        if self.patience is not None and self._n_worse >= self.patience:
+        if self.patience is not None and self._may_stop and self._n_worse >= self.patience:
             raise StopTraining
 
     def _judge(self, value: float, parameters: Parameters) -> None:
         if value > self._best_value:
-            self.best, self._best_value, self._n_worse = parameters, value, 0
+            self.best, self._best_value = parameters, value
+        if value > self._best_of_run:
+            self._best_of_run, self._n_worse = value, 0
         else:
             self._n_worse += 1
 

@@ -1,4 +1,4 @@
-"""Objectives: what is maximised, as a signed sum of log masses (docs/model.md, section 3)."""
+"""Objectives: what is maximised, as a signed sum of log masses (eq. 8)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENDPOINT = "truncated_gamma"
 
 
 def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
-    """The denominator of the conditional likelihood: covariates as recorded, endpoints free, or beyond entry where that is late."""
+    """The denominator of the conditional likelihood (eq. 8): covariates as recorded, endpoints free, or beyond entry where that is late."""
     if not entry.any():
         return recorded.freeing(_ENDPOINT)
     late = entry > 0.0
@@ -23,13 +23,13 @@ def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
 
 
 def entry_cells(recorded: Cells, entry: Array) -> Cells:
-    """The denominator of the joint likelihood: covariates free, endpoints free, or beyond entry where that is late."""
+    """The denominator of the joint likelihood (eq. 8): covariates free, endpoints free, or beyond entry where that is late."""
     nothing, given = Cells.all_free(recorded.layout, recorded.n_rows), conditioned_cells(recorded, entry)
     return Cells(recorded.layout, (*nothing.lower[:-1], given.lower[-1]), (*nothing.upper[:-1], given.upper[-1]))
 
 
 def objective_terms(recorded: Cells, entry: Array, conditional: float) -> list[Term]:
-    """Terms whose sum is the log-likelihood, conditional on covariates with a weight between 0 (joint) and 1.
+    """Terms whose sum is the log-likelihood, conditional on covariates with a weight between 0 (joint) and 1 (eq. 14).
 
     Parameters
     ----------

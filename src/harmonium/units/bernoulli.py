@@ -57,7 +57,7 @@ class Bernoulli:
         return np.asarray(x, dtype=np.float64)[..., None]
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """ln(1 + e^-z) when free (eq. 3)."""
+        """ln(1 + e^-z) when free (eq. 5)."""
         natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
         z = natural[..., 0]
         no = np.where(lower < 0.0, 0.0, -np.inf)
@@ -65,7 +65,7 @@ class Bernoulli:
         return np.where(point, -lower * z, np.logaddexp(no, yes))
 
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """The probability of 1 under the constraint."""
+        """The probability of 1 under the constraint (eq. 12)."""
         natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
         z = natural[..., 0]
         yes = np.where(upper < 1.0, 0.0, np.where(lower < 0.0, 0.5 - 0.5 * np.tanh(0.5 * z), 1.0))

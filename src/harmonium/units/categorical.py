@@ -105,11 +105,11 @@ class Categorical:
         return log_weights
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """Ln of the sum of e^-theta over the admitted levels (eq. 3)."""
+        """Ln of the sum of e^-theta over the admitted levels (eq. 5)."""
         return np.asarray(logsumexp(self._log_weights(natural, lower, upper), axis=-1))
 
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """Probabilities of the levels under the constraint."""
+        """Probabilities of the levels under the constraint (eq. 12)."""
         return np.asarray(softmax(self._log_weights(natural, lower, upper), axis=-1))
 
     def parameter_shapes(self, n_hidden: int) -> ParameterShapes:

@@ -1,6 +1,6 @@
 r"""What every visible unit offers; everything above sees units only through this.
 
-Given the hidden state, a visible variable x has the density (eq. 1)
+Given the hidden state, a visible variable x has the density (eq. 3)
 
 .. math:: p(x \mid h) \propto e^{-\theta \cdot s(x)}, \qquad \theta = A + C h,
 
@@ -12,7 +12,7 @@ for a cell that is **free**. Discrete units read an interval as the set of level
 the statistics on their last axis; everything else broadcasts.
 
 To add a unit, write one file with a class that satisfies :class:`Unit` and two compiled functions, ``write_statistics`` and
-``draw``, and register it in :mod:`harmonium.units.registry`; the contract test then covers it.
+``draw``, and register it in :mod:`harmonium.units.registry`; the contract test then covers it. docs/add_a_unit.md does so step by step.
 """
 
 from __future__ import annotations
@@ -89,16 +89,16 @@ class Unit(Protocol):
         """s(x), along a new last axis."""
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """Ln of the sum or integral of e^(-theta s(x)) over the constraint; -theta s(x) at a point (eq. 3)."""
+        """Ln of the sum or integral of e^(-theta s(x)) over the constraint; -theta s(x) at a point (eq. 5)."""
 
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """Mean of s(x) under the constraint: minus the gradient of the log mass by theta (eq. 4)."""
+        """Mean of s(x) under the constraint: minus the gradient of the log mass by theta (eq. 12)."""
 
     def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
         """Names and shapes of one column's own parameters."""
 
     def canonical(self, parameters: ParameterBlock) -> Canonical:
-        """Translate a block's own parameters to natural ones."""
+        """Translate a block's own parameters to natural ones (eq. 3)."""
 
     def pull_back(self, parameters: ParameterBlock, gradient: Canonical) -> ParameterBlock:
         """Translate a gradient by the natural parameters to one by the own parameters."""
@@ -108,7 +108,7 @@ class Unit(Protocol):
         """How bias and coupling of each statistic follow from the own parameters, for compiled code; None if not coupled."""
 
     def own_parameters(self, natural: Canonical) -> ParameterBlock:
-        """The inverse of :meth:`canonical`; the constant is not needed."""
+        """The inverse of ``canonical``; the constant is not needed."""
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """The paper's start for a block of columns, from their observed values (rows, columns), NaN where not observed."""

@@ -1,8 +1,8 @@
 r"""Gaussian: a numeric covariate with a learned scale.
 
-:math:`p(x \mid h) = N(a - \sigma W h, \sigma^2)`, whose energy is :math:`(x/\sigma) W h + (x-a)^2/(2\sigma^2)` (docs/model.md,
-section 2). In natural form the statistics are :math:`(x, x^2)` with parameters
-:math:`(W h/\sigma - a/\sigma^2,\; 1/(2\sigma^2))`; only the first couples to the hidden units.
+:math:`p(x \mid h) = N(a - \sigma W h, \sigma^2)`, whose energy is :math:`(x/\sigma) W h + (x-a)^2/(2\sigma^2)` (eq. 1). In
+natural form (eq. 3) the statistics are :math:`(x, x^2)` with parameters :math:`(W h/\sigma - a/\sigma^2,\; 1/(2\sigma^2))`; only
+the first couples to the hidden units.
 
 Columns should be standardised: the natural form subtracts numbers of size (a/sigma)^2 from each other, and loses digits where that
 is large.
@@ -135,7 +135,7 @@ class Gaussian:
         return mean, scale, out
 
     def log_mass(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """Ln of the Gaussian integral over the constraint (eq. 3)."""
+        """Ln of the Gaussian integral over the constraint (eq. 5)."""
         natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
         out = np.empty(lower.shape)
         out[point] = -np.sum(natural[point] * self.statistics(lower[point]), axis=-1)
@@ -144,7 +144,7 @@ class Gaussian:
         return out
 
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
-        """Means of (x, x^2) under the constraint."""
+        """Means of (x, x^2) under the constraint (eq. 12)."""
         natural, lower, upper, point = broadcast_cells(self, natural, lower, upper)
         out = np.empty(natural.shape)
         out[point] = self.statistics(lower[point])

@@ -1,7 +1,8 @@
 """All units, and the compiled calls by name that reach each of them.
 
 Functions passed as arguments would be compiled anew in every process, so compiled code finds a unit by a number: its place
-in :data:`UNITS`. A new unit is one line in each of the three tables below.
+in :data:`UNITS`. A new unit is an import, a line in each of the two tables below, and a case in each of the two functions
+(docs/add_a_unit.md).
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from harmonium.units.contract import Array, Unit
 
 __all__ = ["UNITS", "draw", "unit_code", "write_statistics"]
 
-UNITS: tuple[type[Unit], ...] = (bernoulli.Bernoulli, categorical.Categorical, gaussian.Gaussian, truncated_gamma.TruncatedGamma)
+UNITS: tuple[type[Unit], ...] = (
+    bernoulli.Bernoulli,
+    categorical.Categorical,
+    gaussian.Gaussian,
+    truncated_gamma.TruncatedGamma,
+)
 
 _write_bernoulli, _draw_bernoulli = bernoulli.write_statistics, bernoulli.draw
 _write_categorical, _draw_categorical = categorical.write_statistics, categorical.draw
@@ -37,7 +43,7 @@ def write_statistics(code: int, x: Array, out: Array, first: int, last: int) -> 
         _write_categorical(x, out, first, last)
     elif code == 2:
         _write_gaussian(x, out, first, last)
-    else:
+    elif code == 3:
         _write_truncated_gamma(x, out, first, last)
 
 
@@ -45,7 +51,7 @@ def write_statistics(code: int, x: Array, out: Array, first: int, last: int) -> 
 def draw(code: int, natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """Draw a column's values, each in its interval and with a stream of its own, given natural parameters (statistics, values).
 
-    Bounds are infinite where nothing is known; where they are equal, the value stays as it is.
+    Bounds lie within the unit's domain and are its ends where nothing is known; where they are equal, the value stays as it is.
     """
     if code == 0:
         _draw_bernoulli(natural, first, last, lower, upper, streams, out)
@@ -53,5 +59,5 @@ def draw(code: int, natural: Array, first: int, last: int, lower: Array, upper: 
         _draw_categorical(natural, first, last, lower, upper, streams, out)
     elif code == 2:
         _draw_gaussian(natural, first, last, lower, upper, streams, out)
-    else:
+    elif code == 3:
         _draw_truncated_gamma(natural, first, last, lower, upper, streams, out)
