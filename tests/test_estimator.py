@@ -185,6 +185,16 @@ def test_validation_is_recorded_and_stops_training(nvalt8):
     assert len(model.history_) < 1000
 
 
+def test_no_start_is_left_out_by_early_stopping(nvalt8):
+    """Every start begins far below the best so far; that is no reason to stop."""
+    X, y = nvalt8
+    model = hm.SurvivalHarmonium(n_hidden=2, n_starts=4, random_state=0, early_stopping=1)
+    model.fit(X[:120], y[:120], validation=(X[120:], y[120:]))
+    n_runs = 1 + (np.diff(model.history_["objective"]) < 0.0).sum()
+    assert n_runs >= 4
+    assert len(model.history_) < len(hm.SurvivalHarmonium(n_hidden=2, n_starts=4, random_state=0).fit(X[:120], y[:120]).history_)
+
+
 # --- conventions ---
 
 
@@ -266,7 +276,39 @@ def test_cross_validated_choice(stack, nvalt8):
         assert search.log_likelihood(X, y).mean() > held_out
 
 
+def test_choice_with_folds_that_look_at_the_endpoints(nvalt8):
+    base = hm.SurvivalHarmonium(n_starts=1, max_iter=10, random_state=0)
+    folds = [2, hm.metrics.MultiEndpointStratifiedKFold(2), KFold(2)]
+    same, also, other = (hm.SurvivalHarmoniumCV((0, 1), ("conditional",), cv=cv, estimator=base).fit(*nvalt8).cv_results_ for cv in folds)
+    pd.testing.assert_frame_equal(same, also)
+    assert (same["mean"] != other["mean"]).all()
+
+
 def test_parallel_choice_is_the_same(nvalt8):
     base = hm.SurvivalHarmonium(n_starts=1, max_iter=15, random_state=0)
     one, two = (hm.SurvivalHarmoniumCV((1, 2), ("conditional",), cv=2, estimator=base, n_jobs=n).fit(*nvalt8) for n in (1, 2))
     pd.testing.assert_frame_equal(one.cv_results_, two.cv_results_)
+
+
+def test_the_contrastive_trainer_says_that_it_knows_no_weights(nvalt8):
+    with pytest.warns(UserWarning, match="knows no weights: objective=0.9"):
+        hm.SurvivalHarmonium(n_hidden=1, trainer="contrastive", objective=0.9, n_epochs=1, random_state=0).fit(*nvalt8)
+
+
+@pytest.mark.parametrize("objective", ["joint", "conditional"])
+def test_both_trainers_allow_for_late_entry(objective):
+    rng = np.random.default_rng(0)
+    time, entry = rng.uniform(0.0, 1.0, 4000), rng.uniform(0.0, 0.8, 4000)
+    seen = time > entry
+    df = pd.DataFrame({"time": time, "event": 1, "entry": entry})[seen].reset_index(drop=True)
+    X, y = df[[]], hm.endpoints(df, death={"time": "time", "event": "event", "entry": "entry"})
+    settings = {"n_hidden": 1, "time_scale": "linear", "horizon": 1.0, "objective": objective, "random_state": 0}
+    contrastive = hm.SurvivalHarmonium(**settings, trainer="contrastive", n_epochs=40, learning_rate=0.3, batch_size=200).fit(X, y)
+    for model in (hm.SurvivalHarmonium(**settings).fit(X, y), contrastive):
+        alive = model.predict_survival_function(X[:1], times=[0.25, 0.5, 0.75], return_array=True)[0]
+        np.testing.assert_allclose(alive, [0.75, 0.5, 0.25], atol=0.06)
+
+
+def test_early_stopping_without_validation_is_refused(nvalt8):
+    with pytest.raises(ValueError, match="early_stopping needs validation data"):
+        hm.SurvivalHarmonium(early_stopping=3).fit(*nvalt8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
 from harmonium.training.exact_trainer import ExactTrainer
 from harmonium.training.history import History
-from harmonium.training.objective import conditioned_cells, objective_terms
+from harmonium.training.objective import conditioned_cells, entry_cells, objective_terms
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.units.contract import Array
@@ -41,7 +42,7 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
         Binary hidden units. Four are enough for most studies.
     objective : "conditional", "joint" or float
         What is maximised: the likelihood of the times given the covariates, of both together, or a weight of the former between 0
-        (joint) and 1 (conditional). Use about 0.95 if the model shall also impute covariates or generate cohorts.
+        (joint) and 1 (conditional). "joint" is for imputing covariates and generating cohorts; such a model predicts less well.
     l2 : "auto" or float
         Precision of the prior on covariates' couplings; "auto" lets the data choose.
     time_scale : "kaplan-meier", "linear" or "log"
@@ -57,8 +58,19 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
     trainer : "auto", "exact" or "contrastive"
         Exact likelihood, or the paper's contrastive divergence, which takes any number of hidden units; "auto" is exact while the
         hidden states can be enumerated.
-    learning_rate, momentum, batch_size, n_epochs, n_steps, persistent, optimiser, centred
-        Of the contrastive trainer: see :class:`harmonium.training.contrastive_trainer.ContrastiveTrainer`.
+    learning_rate : float
+        This and the next seven are of the contrastive trainer.
+    momentum : float
+        Part of the previous update that is kept.
+    batch_size : int
+    n_epochs : int
+    n_steps : int
+        Gibbs sweeps in each phase.
+    persistent : bool
+        Negative chains go on from one update to the next instead of beginning at the data.
+    optimiser : "sgd" or "adam"
+    centred : bool
+        Take the gradient of couplings between deviations from the mean, which does not mix them with biases.
     warm_start : bool
         Go on from the parameters of the last fit.
     early_stopping : int, optional
@@ -90,6 +102,9 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
         Gradients computed.
     event_times_ : dict
         Distinct event times of each endpoint in training.
+    evaluation_ : dict or None
+        How well the model predicts rows that it was not fitted to, if that was measured: ``method`` says on what, ``scores`` has the
+        metrics of each endpoint. With validation data it is their concordance; ``harmonium fit --report`` cross-validates.
 
     Examples
     --------
@@ -169,6 +184,8 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
         self
         """
         conditional = self._check_settings()
+        if self.early_stopping is not None and validation is None:
+            raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
         known = parse_endpoints(y)
         start: Parameters | None = getattr(self, "parameters_", None) if self.warm_start else None
         if start is None:
@@ -182,18 +199,30 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
             if exact:
                 self._fit_exactly(recorded, entry, conditional, rng, history, start)
             else:
-                clamped = conditioned_cells(recorded, entry) if conditional == 1.0 else None
-                trainer = self._contrastive_trainer()
-                self.parameters_ = trainer.fit(recorded, clamped, self.n_hidden, rng, history, start)
+                trainer, given = self._contrastive_trainer(), self._conditioned_on(recorded, entry, conditional)
+                self.parameters_ = trainer.fit(recorded, given, self.n_hidden, rng, history, start)
                 self.l2_, self.n_evaluations_ = trainer.l2, 0
         self.history_ = history.to_frame()
         self.n_iter_ = max(1, len(self.history_))
         self.n_rows_ = recorded.n_rows
+        self.evaluation_ = None if validation is None else self._on_validation_data()
         self.__dict__.pop("_contrastive_state", None)
         return self
 
     def partial_fit(self, X: Any, y: Any) -> SurvivalHarmonium:
-        """One pass of the contrastive trainer over some rows; the first call decides on roles, scales and levels."""
+        """One pass of the contrastive trainer over some rows.
+
+        The first call decides on roles of columns, time scales and levels of categories.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+        y : DataFrame or structured array
+
+        Returns
+        -------
+        self
+        """
         conditional = self._check_settings()
         known = parse_endpoints(y)
         rng = np.random.default_rng(self.random_state)
@@ -204,12 +233,12 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
         if self._contrastive_state is None:
             self._contrastive_state = trainer.start(recorded, self.n_hidden, rng, getattr(self, "parameters_", None))
             self._contrastive_rng = rng
-        clamped = conditioned_cells(recorded, entry) if conditional == 1.0 else None
         state = self._contrastive_state
-        trainer.partial_fit(state, recorded, clamped, self._contrastive_rng)
+        trainer.partial_fit(state, recorded, self._conditioned_on(recorded, entry, conditional), self._contrastive_rng)
         self.parameters_ = state.parameters
         self.l2_, self.n_evaluations_, self.history_ = trainer.l2, 0, History().to_frame()
         self.n_rows_, self.n_iter_ = getattr(self, "n_rows_", 0) + recorded.n_rows, getattr(self, "n_iter_", 0) + 1
+        self.evaluation_ = None
         return self
 
     def _learn_encoding(self, X: Any, known: Endpoints) -> None:
@@ -264,6 +293,19 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
             centred=self.centred,
         )
 
+    def _conditioned_on(self, recorded: Cells, entry: Array, conditional: float) -> Cells | None:
+        """What the contrastive trainer's negative chains are clamped to, if to anything."""
+        if 0.0 < conditional < 1.0:
+            warnings.warn(
+                f"the contrastive trainer knows no weights: objective={self.objective!r} trains the joint likelihood. "
+                'Say objective="joint" if that is meant',
+                UserWarning,
+                stacklevel=3,
+            )
+        if conditional == 1.0:
+            return conditioned_cells(recorded, entry)
+        return entry_cells(recorded, entry) if entry.any() else None
+
     def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
         candidate, known = clone(self), self._endpoints(y)
         for name in ("encoding_", "endpoint_names_", "event_times_", "n_features_in_"):
@@ -275,6 +317,12 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
             return {"validation": float(candidate.log_likelihood(X, y).mean()), **by_name}
 
         return metrics
+
+    def _on_validation_data(self) -> dict[str, Any]:
+        """Concordance where validation was best: of the parameters that were kept."""
+        best = self.history_.loc[self.history_["validation"].idxmax()]
+        scores = {name: {"C-index": float(best[f"concordance {name}"])} for name in self.endpoint_names_}
+        return {"method": "validation data, by which the parameters were chosen", "scores": scores}
 
     def _check_settings(self) -> float:
         """Refuse settings that make no sense; return the objective's weight."""
@@ -303,7 +351,12 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
         return out
 
     def save(self, path: Any) -> None:
-        """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it."""
+        """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+        """
         check_is_fitted(self, "parameters_")
         save_model(self, path)
 

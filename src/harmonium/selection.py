@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from harmonium.answers.predictions import as_step_functions
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.orderings import global_concordance
+from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.units.contract import Array
@@ -36,6 +37,8 @@ class SurvivalHarmoniumCV(BaseEstimator):  # type: ignore[misc]
     stack : bool
         Average all candidates' predictions with weights that maximise the out-of-fold likelihood, instead of choosing one.
     cv : int or splitter
+        A number makes folds with equal shares of every endpoint's events (:class:`harmonium.metrics.MultiEndpointStratifiedKFold`), to
+        which rows are dealt in turn: tables are often in the order of accrual.
     estimator : SurvivalHarmonium, optional
         Holds all other settings.
     n_jobs : int, optional
@@ -85,7 +88,8 @@ class SurvivalHarmoniumCV(BaseEstimator):  # type: ignore[misc]
         candidates = [{"n_hidden": h, "objective": o} for h in self.n_hidden for o in self.objective]
         if not candidates:
             raise ValueError("at least one candidate for n_hidden and one for objective is needed")
-        splits = list(check_cv(self.cv).split(frame))
+        cv = MultiEndpointStratifiedKFold(self.cv) if isinstance(self.cv, int) else check_cv(self.cv)
+        splits = list(cv.split(frame, y))
         tasks = [(h, train, test) for train, test in splits for h in self.n_hidden]
         done = Parallel(n_jobs=self.n_jobs)(
             delayed(_out_of_fold)(self._base(), h, self.objective, _rows(frame, train), _rows(y, train), _rows(frame, test), _rows(y, test))
