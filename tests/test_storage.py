@@ -28,7 +28,8 @@ def study():
 
 @pytest.fixture(scope="module")
 def model(study):
-    return SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=30, random_state=0).fit(*study)
+    X, y = study
+    return SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=30, random_state=0).fit(X, y, validation=(X[:50], y[:50]))
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,7 @@ def test_everything_fitted_comes_back(model, content, tmp_path):
     assert again.parameters_.to_vector().tobytes() == model.parameters_.to_vector().tobytes()
     assert (again.l2_, again.n_evaluations_, again.n_features_in_) == (model.l2_, model.n_evaluations_, model.n_features_in_)
     assert again.endpoint_names_ == model.endpoint_names_
+    assert again.evaluation_ == model.evaluation_ is not None
     assert list(again.feature_names_in_) == list(model.feature_names_in_)
     assert list(again.event_times_) == list(model.event_times_)
     assert all(np.array_equal(again.event_times_[name], model.event_times_[name]) for name in model.event_times_)

@@ -16,7 +16,7 @@ from harmonium.datasets.studies import load_nvalt8
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.brier import integrated_brier_score
 from harmonium.metrics.concordance import concordance_index
-from harmonium.report.cross_validation import OutOfFold, cross_validated
+from harmonium.report.cross_validation import OutOfFold, cross_validated, endpoint_scores
 from harmonium.report.page import Page
 from harmonium.report.study import N_STEPS as REPORT_STEPS
 from harmonium.report.study import inferred, performance, understanding
@@ -70,9 +70,9 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
         "rows are for patients alive at month 12: from covariates alone, and given whether and when their cancer had come back by then."
     )
     page.table(scores)
-    performance(page, predicted, X, y)
+    performance(page, predicted, endpoint_scores(predicted, X, y), X, y)
     understanding(page, model, X, y)
-    inferred(page, model, X, y)
+    inferred(page, model, y)
     page.footer("Made by harmonium demo. Data: the NVALT-8 trial, as published with the paper (see NOTICE).")
     done()
     return Demonstration(scores, medians, page.html())

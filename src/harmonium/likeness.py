@@ -30,7 +30,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Fidelity:
-    """What :func:`fidelity` finds. Printed, it shows what differs most.
+    """What :func:`harmonium.fidelity` finds. Printed, it shows what differs most.
 
     Parameters
     ----------

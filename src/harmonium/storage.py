@@ -28,6 +28,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
@@ -254,7 +255,8 @@ def _document(model: Any) -> dict[str, Any]:
             "n_features_in": _to_json(model.n_features_in_),
             "named_features": hasattr(model, "feature_names_in_"),
             "endpoint_names": list(model.endpoint_names_),
-            "n_rows": _to_json(getattr(model, "n_rows_", None)),
+            "n_rows": _to_json(model.n_rows_),
+            "evaluation": _to_json(model.evaluation_),
         },
     }
 
@@ -278,7 +280,8 @@ def _model(document: dict[str, Any], tensors: dict[str, Array], estimator: type[
     _require(fitted["n_features_in"] == len(encoding.columns), "the summary and the encoding count different columns")
     _check_numbers("l2", fitted["l2"].values() if isinstance(fitted["l2"], dict) else [fitted["l2"]], least=0.0)
     _check_numbers("n_evaluations", [fitted["n_evaluations"], fitted["n_iter"]], least=0)
-    _check_numbers("n_rows", [fitted["n_rows"]] if fitted["n_rows"] is not None else [], least=0)
+    _check_numbers("n_rows", [fitted["n_rows"]], least=0)
+    _check_evaluation(fitted["evaluation"], names)
     model.encoding_ = encoding
     model.event_times_ = {name: _event_times(tensors, e) for e, name in enumerate(names)}
     model.parameters_ = _parameters(tensors, encoding.layout)
@@ -289,8 +292,7 @@ def _model(document: dict[str, Any], tensors: dict[str, Array], estimator: type[
     model.n_features_in_ = len(encoding.columns)
     if fitted["named_features"]:
         model.feature_names_in_ = np.array([column.name for column in encoding.columns], dtype=object)
-    if fitted["n_rows"] is not None:
-        model.n_rows_ = fitted["n_rows"]
+    model.n_rows_, model.evaluation_ = fitted["n_rows"], fitted["evaluation"]
     model.history_ = pd.DataFrame()
     restored: Estimator = model
     return restored
@@ -344,6 +346,16 @@ def _check_numbers(what: str, values: Iterable[Any], least: float = -math.inf) -
         _require(right, f"{what} must be a finite number{limit}; found {value!r}")
 
 
+def _check_evaluation(evaluation: Any, endpoints: tuple[str, ...]) -> None:
+    if evaluation is None:
+        return
+    _require(type(evaluation["method"]) is str, "it must be told how the model was evaluated")
+    _require(type(evaluation["scores"]) is dict and tuple(evaluation["scores"]) == endpoints, "there must be scores of each endpoint")
+    for scores in evaluation["scores"].values():
+        right = type(scores) is dict and scores and all(type(name) is str and type(score) is float for name, score in scores.items())
+        _require(bool(right), f"scores must be numbers by name; found {scores!r}")
+
+
 def _check_encoding(encoding: Encoding) -> None:
     """Refuse an encoding that could not have been fitted."""
     for column in encoding.columns:
@@ -362,6 +374,10 @@ def _check_encoding(encoding: Encoding) -> None:
         quantiles = follow_up.quantiles
         ascending = len(quantiles) >= 2 and all(0.0 <= a <= b for a, b in pairwise(quantiles))
         _require(ascending, "the quantiles of follow-up must be at least two ascending times")
+    _require(len(encoding.recordings) == len(names), "there must be one count of recordings for each endpoint")
+    for recordings in encoding.recordings:
+        counts = asdict(recordings).values()
+        _require(all(type(count) is int and count >= 0 for count in counts), f"recordings must be counted; found {recordings}")
 
 
 def _check_column(column: Column) -> None:
@@ -377,6 +393,7 @@ def _check_column(column: Column) -> None:
     ranged = column.role != "numeric" or (type(column.lowest) is type(column.highest) is float and column.lowest <= column.highest)
     _require(ranged, f"the range of {where} must be two ascending numbers; found {column.lowest!r} and {column.highest!r}")
     _check_numbers(f"the scale of {where}", [column.scale], least=0.0)
+    _check_numbers(f"the share of gaps of {where}", [column.missing, 1.0 - column.missing], least=0.0)
     _require(column.scale > 0.0, f"the scale of {where} must not be 0")
 
 

@@ -174,7 +174,7 @@ def test_same_seed_same_draws(model, nvalt8):
 def test_models_that_do_not_know_covariates_say_so(nvalt8):
     X, y = nvalt8
     model = hm.SurvivalHarmonium(1, n_starts=1, max_iter=5, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="train it with objective=0.95 or less"):
+    with pytest.warns(UserWarning, match='train one with objective="joint"'):
         model.sample(3)
     with pytest.warns(UserWarning, match="to impute covariates"):
         model.impute(X, y)
@@ -192,3 +192,12 @@ def test_saved_models_generate_the_same_cohort(model, tmp_path):
     again = hm.load(tmp_path / "model.harmonium")
     for one, other in zip(model.sample(20, censored=True, random_state=0), again.sample(20, censored=True, random_state=0), strict=True):
         pd.testing.assert_frame_equal(one, other)
+
+
+def test_a_level_that_was_not_in_training_stays_in_a_completed_table(nvalt8, model):
+    X = nvalt8[0][:4].copy()
+    X["stage"] = ["X", None, *X["stage"][2:]]
+    with pytest.warns(UserWarning, match="'X'.*was not seen in training"):
+        completed, _ = model.impute(X, random_state=0)[0]
+    assert completed["stage"].iloc[0] == "X"
+    assert completed["stage"].notna().all()

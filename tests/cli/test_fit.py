@@ -123,6 +123,30 @@ def test_a_column_that_looks_like_an_identifier_is_pointed_out(run, csv, study, 
     assert "warning" not in run("fit", tmp_path / "numbered.csv", *ENDPOINTS, "--dry-run", "--drop", "patient").err
 
 
+@pytest.mark.parametrize("strange", ["73 years", "73,5"])
+def test_text_among_numbers_is_pointed_out(run, study, tmp_path, strange):
+    age = [str(value) for value in study["age"]]
+    study.assign(age=[*age[:3], strange, *age[4:]]).drop(columns="patient").to_csv(tmp_path / "strange.csv", index=False)
+    arguments = ["fit", tmp_path / "strange.csv", *ENDPOINTS, "--dry-run"]
+    done = run(*arguments)
+    assert done.err.startswith(f"warning: column 'age' is taken for text because of {strange!r} in row 3; mend it")
+    assert done.err.count("\n") == 1
+    assert run(*arguments, "--role", "age=categorical").err == ""
+    assert f"must hold numbers; found {strange!r} in row 3" in run(*arguments, "--role", "age=numeric").err
+
+
+def test_decimal_commas_are_pointed_out(run, study, tmp_path):
+    age = [f"{value:.1f}".replace(".", ",") for value in study["age"]]
+    study.assign(age=age).drop(columns="patient").to_csv(tmp_path / "commas.csv", index=False)
+    assert "warning: column 'age' is taken for text because of" in run("fit", tmp_path / "commas.csv", *ENDPOINTS, "--dry-run").err
+
+
+def test_numbers_of_a_scale_are_no_reason_to_warn(run, study, tmp_path):
+    scale = ["0", "1", "2", "3", "4+"] * (len(study) // 5)
+    study.assign(scale=scale).drop(columns="patient").to_csv(tmp_path / "scale.csv", index=False)
+    assert run("fit", tmp_path / "scale.csv", *ENDPOINTS, "--dry-run").err == ""
+
+
 def test_a_warning_of_the_library_is_one_line(run, study, tmp_path):
     study.drop(columns="patient").assign(constant=1).to_csv(tmp_path / "constant.csv", index=False)
     done = run("fit", tmp_path / "constant.csv", *ENDPOINTS, *SMALL, "-o", tmp_path / "m.harmonium")

@@ -8,7 +8,9 @@ def test_info_for_programs(run, model_file, model, X):
     assert found["rows"] == len(X)
     assert [column["name"] for column in found["columns"]] == list(X.columns)
     assert [endpoint["name"] for endpoint in found["endpoints"]] == ["os", "rfs"]
-    assert found["endpoints"][0]["distinct_event_times"] == model.event_times_["os"].size
+    assert found["endpoints"][0]["events"] == 84
+    assert next(column for column in found["columns"] if column["name"] == "bmi")["missing"] == X["bmi"].isna().mean()
+    assert found["evaluation"] is None
     assert found["endpoints"][0]["horizon"] is None
     assert found["settings"]["n_hidden"] == 2
     assert found["l2"] == model.l2_

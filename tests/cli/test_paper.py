@@ -83,8 +83,12 @@ def test_a_fit_can_be_reported(run, csv, tmp_path):
     done = run("fit", csv, *ENDPOINTS, *quick, "--report", tmp_path / "page.html")
     assert done.code == 0, done.err
     page = (tmp_path / "page.html").read_text()
-    assert "page: os, rfs" in page
+    assert "data.csv: os, rfs" in page
     assert "FDG-PET SUVmax&gt;=10" in page
+    found = json.loads(run("info", tmp_path / "m.harmonium", "--json").out)["evaluation"]
+    assert found["method"] == "5-fold cross-validation"
+    assert f"{found['scores']['os']['C-index']:.3f}" in page
+    assert "predictions of 5-fold cross-validation" in run("info", tmp_path / "m.harmonium").out
     refused = run("fit", csv, *ENDPOINTS, *quick[:-1], tmp_path / "n.harmonium", "--report", tmp_path / "page.html")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert not (tmp_path / "n.harmonium").exists()

@@ -110,7 +110,7 @@ def test_joint_answers_are_those_of_the_library(model, schema, page):
 
 
 def test_there_is_no_joint_density_of_a_known_event(model, schema, relapsed):
-    with pytest.raises(ValueError, match="the event of rfs is known"):
+    with pytest.raises(ValueError, match="The event of rfs is known"):
         joint_of(model, schema, relapsed, (0, 1), "density", 5)
     assert np.isfinite(joint_of(model, schema, relapsed, (0, 1), "survival", 5).grid).all()
     with pytest.raises(ValueError, match="two different endpoints"):

@@ -12,6 +12,7 @@ from harmonium.explorer.app import make_app
 from harmonium.explorer.schema import number
 
 from .conftest import QUOTES, SCRIPT
+from .test_downloads import FORMULAS, HARMLESS
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 if not shutil.which(CHROMIUM):
@@ -125,8 +126,20 @@ def test_two_endpoints_together(visit, address):
     page.get_by_label("What").select_option("survival")
     sync_api.expect(page.locator("#together-figure .cbtitle")).to_have_text("survival")
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    open_tab(page, "Patient")
+    page.get_by_label("rfs", exact=True).select_option("event at")
+    page.get_by_label("time of rfs").fill("8")
+    open_tab(page, "Together")
+    sync_api.expect(page.locator("#together-figure .cbtitle")).to_have_text("survival")
+    page.get_by_label("What").select_option("density")
+    sync_api.expect(page.locator("#together-known")).to_contain_text("The event of rfs is known, so there is no density")
+    sync_api.expect(page.locator("#together-figure .xtick")).to_have_count(0)
     open_tab(page, "Model")
     sync_api.expect(page.get_by_text("Kendall's tau")).to_be_visible()
+    row = page.get_by_role("region", name="Covariates").get_by_role("row").filter(has_text="bmi")
+    sync_api.expect(row.get_by_role("cell").last).to_have_text("2.5%")
+    metrics = page.get_by_role("region", name="Predictions of 5-fold cross-validation").get_by_role("row")
+    sync_api.expect(metrics.nth(1)).to_contain_text("0.613")
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
 
 
@@ -159,6 +172,22 @@ def test_a_cohort_is_answered_sorted_filtered_and_taken_home(visit, address, mod
     sync_api.expect(page.locator("#cohort-size")).to_contain_text("large.csv is too large: at most 20 MB")
 
 
+def test_a_download_holds_no_formulas(visit, address, tmp_path):
+    X, _ = hm.datasets.load_nvalt8()
+    texts = [text for text in (*FORMULAS, *HARMLESS) if text.isprintable()]
+    X.iloc[: len(texts)].set_axis(texts).to_csv(tmp_path / "formulas.csv", index_label="=patient")
+    page = visit(address)
+    open_tab(page, "Cohort")
+    page.set_input_files("#drop input[type=file]", tmp_path / "formulas.csv")
+    sync_api.expect(page.locator("#cohort-view tbody tr").first.locator("td").nth(1)).to_have_text("=1+1")
+    with page.expect_download() as csv:
+        page.get_by_role("button", name="Download table").click()
+    csv.value.save_as(tmp_path / "predictions.csv")
+    found = pd.read_csv(tmp_path / "predictions.csv", dtype={"'=patient": str})
+    assert found["'=patient"].tolist() == [f"'{text}" if text in FORMULAS else text for text in texts]
+    assert (found["os_risk"] < 0.0).all()
+
+
 def test_odd_names_are_shown_as_they_are(visit, serve, odd_model):
     page = visit(serve(make_app(odd_model, title=SCRIPT)))
     page.get_by_label(SCRIPT, exact=True).fill("0.5")
@@ -167,6 +196,7 @@ def test_odd_names_are_shown_as_they_are(visit, serve, odd_model):
     sync_api.expect(page.locator("#patient-figure .legend")).to_contain_text("<img src=x onerror=alert(2)>")
     sync_api.expect(page.locator("h1")).to_have_text(SCRIPT)
     open_tab(page, "Model")
+    sync_api.expect(page.get_by_text("was not measured when it was made")).to_be_visible()
     sync_api.expect(page.get_by_role("cell", name=SCRIPT, exact=True).first).to_be_visible()
     sync_api.expect(page.locator("#fields-figure")).to_contain_text("<script>")
     assert page.evaluate("document.querySelectorAll('img, script[src=x]').length") == 0

@@ -50,7 +50,7 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     X, y = odd_study
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
     steps = []
-    page = study_report(model, X, y, "A <study>", done=lambda: steps.append(1))
+    page, evaluation = study_report(model, X, y, "A <study>", done=lambda: steps.append(1))
     assert len(steps) == N_STEPS
     parser = Addresses()
     parser.feed(page)
@@ -62,6 +62,8 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     assert "A &lt;study&gt;" in page
     for heading in ("What was inferred", "Training", "cross-validation", "Survival of three", "Dependence", "hidden units stand for"):
         assert heading in page
+    assert evaluation["method"] == "5-fold cross-validation"
+    assert f"{evaluation['scores']['death']['C-index']:.3f}" in page
 
 
 def test_scores_are_of_rows_the_model_has_not_seen(odd_study):
@@ -81,7 +83,7 @@ def test_scores_are_of_rows_the_model_has_not_seen(odd_study):
 def test_tables_count_what_is_there(odd_study):
     X, y = odd_study
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
-    columns = table_of_columns(model, X).set_index("column")
+    columns = table_of_columns(model).set_index("column")
     assert list(columns["role"]) == ["numeric", "numeric", "categorical"]
     assert columns["missing"].tolist() == ["0%", "15%", "0%"]
     endpoints = table_of_endpoints(y)

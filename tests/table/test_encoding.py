@@ -12,6 +12,7 @@ import harmonium as hm
 from harmonium.cells import Cells, Layout
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.recordings import Recordings
 from harmonium.table.time_scale import TIME_SCALES
 from harmonium.training.objective import conditioned_cells
 from harmonium.training.ties import ties_as_intervals
@@ -220,3 +221,14 @@ def test_a_large_table_is_encoded_in_no_time():
     encoding = fit(y, "kaplan-meier", X=X)
     encoding.cells(encoding.covariates(X), *encoding.times(ties_as_intervals(y)))
     assert time.perf_counter() - start < 3.0
+
+
+def test_what_the_training_table_held_is_remembered():
+    table = pd.DataFrame(
+        {"a": [1.0, None, 2.0, 3.0], "lower": [1.0, 2.0, 0.0, 3.0], "upper": [1.0, 4.0, np.inf, np.inf], "entry": [0.5, 0.0, 0.0, 1.0]}
+    )
+    y = parse_endpoints(hm.endpoints(table, e={"lower": "lower", "upper": "upper", "entry": "entry"}))
+    encoding = Encoding.fit(table[["a"]], y, None, "linear", None)
+    assert encoding.columns[0].missing == 0.25
+    assert encoding.recordings == (Recordings(rows=3, events=1, intervals=1, censored=1, late_entries=2),)
+    assert Encoding.from_dict(encoding.to_dict()) == encoding

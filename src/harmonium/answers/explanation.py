@@ -27,7 +27,19 @@ class Explanation(TransformerMixin, FittedModel):  # type: ignore[misc]
     """Answers about the model itself."""
 
     def transform(self, X: Any, y: Any = None) -> Array:
-        """Latent codes: p(h = 1) of every hidden unit, (rows, hidden), given covariates and whatever is known of the endpoints."""
+        """Latent codes: p(h = 1) of every hidden unit (eq. 7).
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        y : DataFrame, optional
+            What is known of the endpoints.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_hidden)
+        """
         check_is_fitted(self, "parameters_")
         cells = self._known(X, y)
         rng = self._sampling()
@@ -78,7 +90,7 @@ class Explanation(TransformerMixin, FittedModel):  # type: ignore[misc]
     def dependence(
         self, X: Any, y: Any = None, n_bootstrap: int = 0, *, confidence: float = 0.95, random_state: Any = None
     ) -> pd.DataFrame:
-        """Do endpoints attract or repel each other? Kendall's tau of each pair under the model.
+        """Do endpoints attract or repel each other? Kendall's tau of each pair under the model (eq. 25).
 
         Parameters
         ----------

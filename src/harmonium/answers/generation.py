@@ -68,7 +68,7 @@ class Generation(FittedModel):
         rng = np.random.default_rng(random_state)
         index = frame.index if y is None or not hasattr(y, "index") else y.index
         return [
-            (self._completed(frame, covariates, values), self._as_endpoints(self._drawn_times(values, known), index))
+            (self._completed(frame, values), self._as_endpoints(self._drawn_times(values, known), index))
             for values in draw_tables(self.parameters_, cells, n_draws, rng, self.n_jobs)
         ]
 
@@ -128,7 +128,21 @@ class Generation(FittedModel):
         return self.encoding_.decode_covariates(values[:, : covariates.shape[1]]), self._as_endpoints(times, None, follow_up)
 
     def draw_times(self, X: Any, n_draws: int = 100, *, given: Any = None, random_state: Any = None) -> Array:
-        """Event times drawn given covariates, (n_draws, n_rows, n_endpoints)."""
+        """Event times drawn given covariates.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        n_draws : int
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+        random_state : int or numpy.random.Generator, optional
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows, n_endpoints)
+        """
         check_is_fitted(self, "parameters_")
         cells = self._known(X, given)
         known = self._unknown(cells.n_rows) if given is None else self._given(given, cells.n_rows)
@@ -139,7 +153,7 @@ class Generation(FittedModel):
         if self.objective in ("conditional", 1.0):
             warnings.warn(
                 f"the model was trained to predict endpoints given covariates and knows little of the covariates themselves; "
-                f"to {purpose}, train it with objective=0.95 or less",
+                f'to {purpose}, train one with objective="joint"',
                 UserWarning,
                 stacklevel=3,
             )
@@ -182,14 +196,13 @@ class Generation(FittedModel):
             parts[name, "lower"], parts[name, "upper"] = last[:, e], np.where(seen[:, e], last[:, e], np.inf)
         return pd.DataFrame(parts, index=index)
 
-    def _completed(self, frame: pd.DataFrame, covariates: Array, values: Array) -> pd.DataFrame:
+    def _completed(self, frame: pd.DataFrame, values: Array) -> pd.DataFrame:
         """The user's table with its gaps filled."""
-        decoded = self.encoding_.decode_covariates(values[:, : covariates.shape[1]], frame.index)
-        place = {column.name: c for c, column in enumerate(self.encoding_.modelled)}
+        decoded = self.encoding_.decode_covariates(values[:, : len(self.encoding_.modelled)], frame.index)
         out = frame.copy()
         for name in decoded.columns.intersection(frame.columns):
             series = frame[name]
-            gap = np.isnan(covariates[:, place[name]]) if name in place else series.isna().to_numpy()
+            gap = series.isna().to_numpy()
             if gap.any():
                 out[name] = _filled(series, gap, decoded[name])
         return out

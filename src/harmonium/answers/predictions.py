@@ -46,7 +46,7 @@ class Predictions(FittedModel):
         return_array: bool = False,
         return_diagnostics: bool = False,
     ) -> Any:
-        """Probability of no event until each time.
+        """Probability of no event until each time (eq. 20).
 
         Parameters
         ----------
@@ -63,6 +63,10 @@ class Predictions(FittedModel):
         return_diagnostics : bool
             Also return an :class:`~harmonium.inference.hidden.Answer` with Monte-Carlo errors and R-hat. Up to 14 hidden units answers are
             exact, and its errors zero.
+
+        Returns
+        -------
+        array of StepFunction, or ndarray of shape (n_rows, n_times)
 
         Examples
         --------
@@ -81,9 +85,21 @@ class Predictions(FittedModel):
         return (curves, answer) if return_diagnostics else curves
 
     def predict_survival_curves(self, X: Any, times: Any, *, given: Any = None) -> dict[str, Array]:
-        """Probability of no event until each time, (rows, times), for every endpoint by name.
+        """Probability of no event until each time, for all endpoints.
 
         As :meth:`predict_survival_function` for each of them, but what they have in common is computed once.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        times : array_like
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        dict of endpoint to ndarray of shape (n_rows, n_times)
         """
         check_is_fitted(self, "parameters_")
         at = self._times(None, times)
@@ -94,7 +110,25 @@ class Predictions(FittedModel):
     def predict_cumulative_hazard_function(
         self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None, return_array: bool = False
     ) -> Any:
-        """-ln S at each time, as :meth:`predict_survival_function`; infinite where S is zero."""
+        """Cumulative hazard, -ln S, at each time; infinite where S is zero.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        endpoint : str, optional
+            By default the first.
+        times : array_like, optional
+            By default the endpoint's distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+        return_array : bool
+            An array (rows, times) rather than scikit-survival's step functions.
+
+        Returns
+        -------
+        array of StepFunction, or ndarray of shape (n_rows, n_times)
+        """
         times = self._times(endpoint, times)
         alive = self.predict_survival_function(X, endpoint, times, given=given, return_array=True)
         with np.errstate(divide="ignore"):
@@ -102,23 +136,72 @@ class Predictions(FittedModel):
         return hazard if return_array else as_step_functions(times, hazard)
 
     def predict_density(self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None) -> Array:
-        """Density of the event time at each time, in the unit of one over time; NaN in rows whose event time is given."""
+        """Density of the event time at each time (eq. 23).
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        endpoint : str, optional
+            By default the first.
+        times : array_like, optional
+            By default the endpoint's distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_times)
+            In the unit of one over time; NaN in rows whose event time is given.
+        """
         e, times = self._endpoint(endpoint), self._times(endpoint, times)
         scale = self._scale(e)
         at_unit = density(self.parameters_, self._known(X, given), self._column(e), scale.to_unit(times), self._sampling(), self.n_jobs)
         return at_unit.mean * np.exp(scale.log_slope(times))
 
     def predict_hazard(self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None) -> Array:
-        """Density divided by survival, at each time."""
+        """Hazard: density divided by survival, at each time (eq. 23).
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        endpoint : str, optional
+            By default the first.
+        times : array_like, optional
+            By default the endpoint's distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_times)
+            In the unit of one over time.
+        """
         times = self._times(endpoint, times)
         alive = self.predict_survival_function(X, endpoint, times, given=given, return_array=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.predict_density(X, endpoint, times, given=given) / alive)
 
     def predict_quantile(self, X: Any, share: float = 0.5, endpoint: str | None = None, *, given: Any = None) -> Array:
-        """The time until which the event has happened with probability ``share``, for every row.
+        """The time until which the event has happened with probability ``share`` (eq. 24).
 
         With the Kaplan-Meier time scale, times beyond follow-up are extrapolations: exponential beyond the last event.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        share : float
+            Between 0 and 1.
+        endpoint : str, optional
+            By default the first.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
         """
         e = self._endpoint(endpoint)
         if not 0.0 < share < 1.0:
@@ -131,11 +214,40 @@ class Predictions(FittedModel):
         return times
 
     def predict_median(self, X: Any, endpoint: str | None = None, *, given: Any = None) -> Array:
-        """The median event time of every row."""
+        """The median event time of every row; see :meth:`~harmonium.SurvivalHarmonium.predict_quantile`.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        endpoint : str, optional
+            By default the first.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         return self.predict_quantile(X, 0.5, endpoint, given=given)
 
     def predict_restricted_mean(self, X: Any, until: float, endpoint: str | None = None, *, given: Any = None) -> Array:
-        """Mean of the event time or ``until``, whichever comes first: the area under the survival curve."""
+        """Restricted mean: of the event time or ``until``, whichever comes first; the area under the survival curve (eq. 24).
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        until : float
+        endpoint : str, optional
+            By default the first.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         e = self._endpoint(endpoint)
         if not (isinstance(until, Real) and 0.0 < until < np.inf):
             raise ValueError(f"until must be a positive time; found {until!r}")
@@ -156,14 +268,16 @@ class Predictions(FittedModel):
         return out
 
     def predict_joint_survival(self, X: Any, times: Mapping[str, Any], *, given: Any = None) -> Array:
-        """Probability that no endpoint has had its event until its time, on a grid.
+        """Probability that no endpoint has had its event until its time, on a grid (eq. 22).
 
         Parameters
         ----------
         X : DataFrame or array
+            Covariates; gaps are fine.
         times : mapping of endpoint to array_like
             The grid; other endpoints are marginalised out, unless given.
         given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
 
         Returns
         -------
@@ -172,7 +286,21 @@ class Predictions(FittedModel):
         return self._on_grid(joint_survival, X, times, given).mean
 
     def predict_joint_density(self, X: Any, times: Mapping[str, Any], *, given: Any = None) -> Array:
-        """Joint density of several endpoints' event times on a grid, as :meth:`predict_joint_survival`."""
+        """Joint density of several endpoints' event times on a grid.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        times : mapping of endpoint to array_like
+            The grid; other endpoints are marginalised out, unless given.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, times of the first endpoint, of the second, ...)
+        """
         out = self._on_grid(joint_density, X, times, given).mean
         for axis, (name, at) in enumerate(times.items(), start=1):
             slope = np.exp(self._scale(self._endpoint(name)).log_slope(self._times(name, at)))
@@ -180,26 +308,58 @@ class Predictions(FittedModel):
         return out
 
     def predict(self, X: Any, endpoint: str | None = None, *, given: Any = None) -> Array:
-        """Risk: higher means sooner. Minus the mean event time on the time scale."""
+        """Risk: higher means sooner.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        endpoint : str, optional
+            By default the first.
+        given : DataFrame, optional
+            What is known of the endpoints, the one that is asked for included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Minus the mean event time on the time scale.
+        """
         e = self._endpoint(endpoint)
         return -mean_position(self.parameters_, self._known(X, given), self._column(e), self._sampling(), self.n_jobs).mean[:, 0]
 
     def score(self, X: Any, y: Any) -> float:
-        """Harrell's concordance index, averaged over endpoints."""
+        """Harrell's concordance index, averaged over endpoints.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+        y : DataFrame or structured array
+            What was recorded, as in :meth:`fit`.
+
+        Returns
+        -------
+        float
+        """
         check_is_fitted(self, "parameters_")
         self._endpoints(y)
         return global_concordance(y, np.column_stack([self.predict(X, name) for name in self.endpoint_names_]))
 
     def log_likelihood(self, X: Any, y: Any, kind: str = "conditional") -> Array:
-        """Ln p of every row, in the user's unit of time.
+        """Ln p of every row, in the user's unit of time (eq. 8 and eq. 9).
 
         Parameters
         ----------
-        X, y
-            As in :meth:`fit`.
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        y : DataFrame or structured array
+            What was recorded, as in :meth:`fit`.
         kind : "conditional" or "joint"
             Of the endpoints given the covariates, or of both. Numeric covariates count in their standardised unit. Beyond 14 hidden units
             it is estimated by annealed importance sampling.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "parameters_")
         if kind not in ("conditional", "joint"):
@@ -207,7 +367,19 @@ class Predictions(FittedModel):
         return self._log_likelihood(X, self._endpoints(y), kind)
 
     def log_likelihood_of_given(self, X: Any, given: Any) -> Array:
-        """Ln p of what is given of the endpoints, some of which may be left out, given the covariates."""
+        """Ln p of what is known of some of the endpoints, given the covariates.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; gaps are fine.
+        given : DataFrame
+            What is known; endpoints that it does not have are unknown.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         check_is_fitted(self, "parameters_")
         return self._log_likelihood(X, self._given(given, len(self._covariates(X))), "conditional")
 

@@ -22,12 +22,13 @@ harmonium fit data.csv -e os=os_mth,os_event -e rfs=rfs_mth,rfs_event -o model.h
 
 harmonium fit data.csv -e death=months,status:dead --drop patient --role grade=categorical -o model.harmonium
 
-harmonium fit data.parquet -e progression=last_clear..first_seen --objective 0.95 -o model.harmonium
+harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 --objective joint -o model.harmonium
 
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
 """
 
 _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
+_MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
 _OF_CONTRASTIVE = "Options of the contrastive trainer"
 
 
@@ -45,8 +46,8 @@ def run(
             "--objective",
             metavar="WHAT",
             show_default="conditional",
-            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Take 0.95 if the "
-            "model shall also impute or sample covariates.",
+            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Take joint "
+            "for a model that shall impute or sample covariates.",
         ),
     ] = None,
     cv: Annotated[
@@ -111,7 +112,7 @@ def run(
     """
     from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.cli.reading import open_table
-    from harmonium.cli.summaries import columns_summary, recordings_summary, show_columns, show_endpoints
+    from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints
     from harmonium.cli.writing import MODEL, PAGE, check_output
     from harmonium.engine.states import EXACT_LIMIT
     from harmonium.table.encoding import Encoding
@@ -148,12 +149,13 @@ def run(
         "verbose": not terminal.quiet,
     }
     chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
+    _warn_of_text_among_numbers(terminal, X, settings["roles"])
     encoding = Encoding.fit(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
     _warn_of_identifiers(terminal, X, settings["roles"])
-    recordings = recordings_summary(encoding, y)
-    show_columns(terminal, encoding, X)
-    show_endpoints(terminal, recordings)
-    summary = {"rows": len(X), "columns": columns_summary(encoding, X), "endpoints": recordings}
+    endpoints = endpoints_summary(encoding)
+    show_columns(terminal, encoding)
+    show_endpoints(terminal, endpoints)
+    summary = {"rows": len(X), "columns": columns_summary(encoding), "endpoints": endpoints}
     if output is None or dry_run:
         terminal.result(summary)
         return
@@ -167,20 +169,23 @@ def run(
     terminal.note(f"{len(X)} rows, n_hidden {model.n_hidden}, objective {model.objective}{reached}; {spent}")
     terminal.note(f"saved to {output}")
     if report is not None:
-        _write_report(terminal, model, X, y, Path(report), force)
+        model.evaluation_ = _write_report(terminal, model, X, y, f"{data.name}: {', '.join(model.endpoint_names_)}", Path(report), force)
+        model.save(output)  # once more, as it now knows how good it is
     settings = {name: model.get_params()[name] for name in ("n_hidden", "objective", *settings) if name not in ("n_jobs", "verbose")}
     terminal.result({"model": output, **summary, "settings": settings, "log_likelihood": likelihood, "iterations": model.n_iter_})
 
 
-def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, path: Path, force: bool) -> None:
+def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, path: Path, force: bool) -> dict[str, Any]:
+    """Write the page; return what it found of the model's predictions."""
     from harmonium.cli.writing import replacing
     from harmonium.report.study import N_STEPS, study_report
 
     with terminal.steps("report", N_STEPS) as done:
-        page = study_report(model, X, y, f"{path.stem}: {', '.join(model.endpoint_names_)}", done)
+        report = study_report(model, X, y, title, done)
     with replacing(path, force) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+        temporary.write_text(report.html, encoding="utf-8")
     terminal.note(f"wrote {path}")
+    return report.evaluation
 
 
 def _fitted(settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> Any:
@@ -235,3 +240,26 @@ def _warn_of_identifiers(terminal: Terminal, X: pd.DataFrame, roles: dict[str, s
         called_so = bool(_IDENTIFIER.search(name))
         if whole and series.is_unique and (called_so or series.is_monotonic_increasing):
             terminal.warn(f"column {name!r} looks like an identifier, and is taken for a number; leave it out with --drop {name!r}")
+
+
+def _warn_of_text_among_numbers(terminal: Terminal, X: pd.DataFrame, roles: dict[str, str]) -> None:
+    """One stray word, or decimal commas, make a file's column of numbers one of text."""
+    for name in X.columns:
+        if X[name].dtype.kind != "O" or name in roles:
+            continue
+        distinct = [value for value in X[name].dropna().unique() if isinstance(value, str)]
+        strange = [value for value in distinct if not _is_number(value)]
+        n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
+        if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
+            row = int((X[name] == strange[0]).to_numpy().argmax())
+            terminal.warn(
+                f"column {name!r} is taken for text because of {strange[0]!r} in row {row}; mend it, or say --role {name}=categorical"
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

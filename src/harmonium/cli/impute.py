@@ -37,15 +37,15 @@ def run(
     and other columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the recorded one, or
     for censored rows a draw from the times that are still possible. Endpoints are written as for fit (see harmonium fit --help).
 
-    Train the model with an objective of 0.95 or less for this.
+    Train the model with --objective joint for this.
     """
     import pandas as pd
 
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
-    from harmonium.cli.training_values import TrainingValues
     from harmonium.cli.writing import check_output, side_by_side, table_writer
     from harmonium.estimator import load
+    from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
     check_output(output, force, as_json=as_json)
@@ -60,7 +60,7 @@ def run(
     X = covariates.of(frame.reindex(columns=[column.name for column in model.encoding_.columns]))
     y = reader.read(frame) if endpoint else None
     reader.check()
-    covariates.warn(terminal)
+    terminal.warn(*covariates.unseen)
 
     n_rows, columns = 0, []
     completions = model.impute(X, y, draws, random_state=seed)

@@ -22,18 +22,19 @@ _OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
 
 
 def run(context: typer.Context, model_file: Model, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Tell what a model was trained on and how: its covariates, endpoints and settings."""
-    from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints
+    """Tell what a model was trained on and how: its covariates, endpoints, settings, and metrics if they were measured."""
+    from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints, show_evaluation
     from harmonium.engine.states import EXACT_LIMIT
     from harmonium.estimator import load
 
     terminal: Terminal = context.obj
     model = load(model_file)
-    endpoints = endpoints_summary(model.encoding_, model.event_times_)
+    endpoints = endpoints_summary(model.encoding_)
     settings = {name: value for name, value in model.get_params().items() if name not in _OF_THE_SESSION}
-    fitted = {"rows": getattr(model, "n_rows_", None), "l2": model.l2_, "iterations": model.n_iter_}
+    fitted = {"rows": model.n_rows_, "l2": model.l2_, "iterations": model.n_iter_, "evaluation": model.evaluation_}
     show_columns(terminal, model.encoding_)
     show_endpoints(terminal, endpoints)
+    show_evaluation(terminal, model.evaluation_)
     exact = model.trainer == "exact" or (model.trainer == "auto" and model.n_hidden <= EXACT_LIMIT)
     of_no_use = _CONTRASTIVE if exact else ()
     shown = {"rows in training": fitted["rows"], "l2 used": fitted["l2"], "iterations": fitted["iterations"], **settings}

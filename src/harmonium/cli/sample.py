@@ -58,7 +58,7 @@ def run(
 
     Writes the covariates and, for each endpoint NAME, NAME_time and NAME_event (1: event, 0: censored).
 
-    Train the model with an objective of 0.95 or less for this, unless all covariates are given.
+    Train the model with --objective joint for this, unless all covariates are given.
     """
     import pandas as pd
 
@@ -90,7 +90,7 @@ def run(
 def _given(terminal: Terminal, model: Any, rows: Path, identifier: str | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates, with gaps for columns that are not there, and the column that identifies them, if there is one."""
     from harmonium.cli.reading import open_table
-    from harmonium.cli.training_values import TrainingValues
+    from harmonium.table.training_values import TrainingValues
 
     own = [identifier] if identifier else []
     table = open_table(rows)
@@ -107,5 +107,5 @@ def _given(terminal: Terminal, model: Any, rows: Path, identifier: str | None) -
         terminal.warn(f"columns of {rows} that are no covariates of the model are not used: {', '.join(map(repr, unused))}")
     frame = table.read(list(dict.fromkeys([*there, *own])), text=[*covariates.text, *own])
     X = covariates.of(frame.reindex(columns=covariates.names))
-    covariates.warn(terminal)
+    terminal.warn(*covariates.unseen)
     return X, frame[own]

@@ -92,7 +92,7 @@ STUDIES: Mapping[str, Callable[[], Study]] = {
 
 
 def load_study(name: str) -> Study:
-    """Load one of :data:`STUDIES` by its name.
+    """Load one of ``STUDIES`` by its name.
 
     Examples
     --------

@@ -13,10 +13,26 @@ from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient, parse_form
 from harmonium.units.contract import Array
 
-__all__ = ["Curves", "History", "Joint", "advance", "curves_of", "describe", "joint_of", "scenario_table", "tables", "words_of_change"]
+__all__ = [
+    "Curves",
+    "History",
+    "Joint",
+    "NoDensityError",
+    "advance",
+    "curves_of",
+    "describe",
+    "joint_of",
+    "scenario_table",
+    "tables",
+    "words_of_change",
+]
 
 JOINT = ("density", "survival")
 """What can be asked of two endpoints together."""
+
+
+class NoDensityError(ValueError):
+    """A known event has no density."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +80,11 @@ def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves
     known = np.array([patient.known for patient in patients])
     events = np.unique(known[(known[..., 0] == known[..., 1]) & (known[..., 0] <= schema.end), 0])
     times = np.unique(np.concatenate([schema.times, events, np.nextafter(events, 0.0)]))
-    survival, medians = np.empty((len(patients), len(schema.endpoints), times.size)), np.empty((len(patients), len(schema.endpoints)))
+    survival = np.stack(list(model.predict_survival_curves(X, times, given=given).values()), axis=1)
+    medians = known[..., 0].copy()
     for e, name in enumerate(schema.endpoints):
-        survival[:, e] = model.predict_survival_function(X, name, times, given=given, return_array=True)
-        all_known = (known[:, e, 0] == known[:, e, 1]).all()
-        medians[:, e] = known[:, e, 0] if all_known else model.predict_median(X, name, given=given)
+        if (known[:, e, 0] < known[:, e, 1]).any():
+            medians[:, e] = model.predict_median(X, name, given=given)
     if not np.isfinite(survival).all():
         raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
     return Curves(times, survival, medians)
@@ -81,7 +97,7 @@ def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int]
     names = [schema.endpoints[e] for e in pair]
     known = [name for name, e in zip(names, pair, strict=True) if patient.known[e][0] == patient.known[e][1]]
     if known and kind == "density":
-        raise ValueError(f"the event of {short(known[0])} is known, so there is no joint density; look at the joint survival")
+        raise NoDensityError(f"The event of {short(known[0])} is known, so there is no density; look at the survival.")
     X, given = tables(schema, [patient])
     first, second = (np.linspace(0.0, schema.last[e], n_times + 1)[1:] for e in pair)
     axes = dict(zip(names, (first, second), strict=True))

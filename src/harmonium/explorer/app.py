@@ -87,7 +87,7 @@ def _page(title: str, panels: list[Any]) -> html.Div:
         [
             html.Header([html.H1(title), html.Nav(tabs, className="tabs", **attributes(aria_label="Parts of the page"))]),
             html.Main(bodies),
-            html.Footer("A model's answers, not advice. What you enter stays in this page."),
+            html.Footer("A model's answers, not advice. What you enter is answered and not kept."),
             dcc.Store(id="tab", data=0),
         ],
         className="page",

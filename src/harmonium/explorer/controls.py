@@ -12,7 +12,7 @@ from typing import Any
 
 from dash import ClientsideFunction, dcc, html
 
-from harmonium.explorer.figures import CONFIG
+from harmonium.explorer.figures import CONFIG, NOTHING
 
 __all__ = ["CHOSEN", "attributes", "choice", "dom_id", "entry", "graph", "in_browser", "message", "table"]
 
@@ -69,7 +69,7 @@ def entry(name: Id, label: str, placeholder: str = "", *, number: bool = True, d
 def graph(name: str, label: str, figure: Any = None, class_name: str = "figure", **style: str) -> html.Div:
     """A figure, which a screen reader calls by its label."""
     config: Any = CONFIG
-    inner = dcc.Graph(id=name, figure=figure or {"data": [], "layout": {}}, config=config, responsive=True)
+    inner = dcc.Graph(id=name, figure=figure or NOTHING, config=config, responsive=True)
     return html.Div(inner, className=class_name, style=style, role="img", **attributes(aria_label=label))
 
 

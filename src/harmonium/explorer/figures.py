@@ -13,7 +13,7 @@ from harmonium.explorer.answers import Curves, Joint
 from harmonium.explorer.schema import Schema, short
 from harmonium.units.contract import Array
 
-__all__ = ["COLOURS", "CONFIG", "DASHES", "as_text", "comparison_figure", "fields_figure", "joint_figure", "patient_figure"]
+__all__ = ["COLOURS", "CONFIG", "DASHES", "NOTHING", "as_text", "comparison_figure", "fields_figure", "joint_figure", "patient_figure"]
 
 Figure = dict[str, Any]
 
@@ -22,6 +22,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 GREY, INK, GRID = "#8c8c8c", "#222222", "#e6e6e6"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+
+NOTHING: Figure = {"data": [], "layout": {"xaxis": {"visible": False}, "yaxis": {"visible": False}}}
+"""Where there is nothing to draw, without the axes that Plotly would invent."""
 
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
@@ -119,7 +122,7 @@ def fields_figure(fields: pd.DataFrame) -> Figure:
         "zmid": 0.0,
         "zmin": -most,
         "zmax": most,
-        "colorscale": [[0.0, COLOURS[1]], [0.5, "#ffffff"], [1.0, COLOURS[0]]],
+        "colorscale": [[0.0, COLOURS[0]], [0.5, "#ffffff"], [1.0, COLOURS[4]]],
         "colorbar": {"thickness": 12, "outlinewidth": 0},
         "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>",
         "xgap": 1,

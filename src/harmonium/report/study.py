@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from harmonium.report.cross_validation import OutOfFold, cross_validated, endpoi
 from harmonium.report.page import Page
 from harmonium.table.endpoints import parse_endpoints
 
-__all__ = ["study_report", "table_of_columns", "table_of_endpoints"]
+__all__ = ["StudyReport", "study_report", "table_of_columns", "table_of_endpoints"]
 
 _N_FOLDS = 5
 _RISKS = ["low risk", "middle", "high risk"]
@@ -23,8 +23,15 @@ N_STEPS = _N_FOLDS + 2
 """How often ``done`` is called."""
 
 
-def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done: Callable[[], None] = lambda: None) -> str:
-    """A page about a fitted model and the table it was fitted to, as HTML.
+class StudyReport(NamedTuple):
+    """A page, and the metrics in it in the form of a model's ``evaluation_``."""
+
+    html: str
+    evaluation: dict[str, Any]
+
+
+def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done: Callable[[], None] = lambda: None) -> StudyReport:
+    """A page about a fitted model and the table it was fitted to.
 
     Parameters
     ----------
@@ -36,33 +43,35 @@ def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done:
         Called after each of :data:`N_STEPS` steps.
     """
     page = Page(title)
-    inferred(page, model, X, y)
+    inferred(page, model, y)
     if len(model.history_):
         page.heading("Training")
         page.figure(_drawn(lambda ax: plots.training_history(model, ax=ax), (7.0, 3.0)), "Objective by evaluations of the gradient.")
     done()
     predicted = cross_validated(model, X, y, _N_FOLDS, done)
-    performance(page, predicted, X, y)
+    scores = endpoint_scores(predicted, X, y)
+    performance(page, predicted, scores, X, y)
     understanding(page, model, X, y)
     done()
     page.footer(f"Made by harmonium. The model has {model.parameters_.n_hidden} hidden units and was fitted to {model.n_rows_} rows.")
-    return page.html()
+    by_endpoint = scores.set_index("endpoint").astype(float).to_dict(orient="index")
+    return StudyReport(page.html(), {"method": f"{_N_FOLDS}-fold cross-validation", "scores": by_endpoint})
 
 
-def inferred(page: Page, model: Any, X: pd.DataFrame, y: pd.DataFrame) -> None:
+def inferred(page: Page, model: Any, y: pd.DataFrame) -> None:
     """Sections on the table."""
     page.heading("What was inferred from the table")
-    page.table(table_of_columns(model, X))
+    page.table(table_of_columns(model))
     page.table(table_of_endpoints(y), digits=1)
 
 
-def table_of_columns(model: Any, X: pd.DataFrame) -> pd.DataFrame:
+def table_of_columns(model: Any) -> pd.DataFrame:
     """Role, content and gaps of every covariate."""
     rows = []
     for column in model.encoding_.columns:
         levels = ", ".join(map(str, column.levels)) if column.levels else f"mean {column.mean:.3g}, standard deviation {column.scale:.3g}"
         content = "nothing but gaps" if column.role == "ignored" and not column.levels else levels
-        rows.append({"column": column.name, "role": column.role, "content": content, "missing": f"{X[column.name].isna().mean():.0%}"})
+        rows.append({"column": column.name, "role": column.role, "content": content, "missing": f"{column.missing:.0%}"})
     return pd.DataFrame(rows, columns=["column", "role", "content", "missing"])
 
 
@@ -88,11 +97,11 @@ def table_of_endpoints(y: Any) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def performance(page: Page, predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> None:
+def performance(page: Page, predicted: OutOfFold, scores: pd.DataFrame, X: pd.DataFrame, y: pd.DataFrame) -> None:
     """Sections on predictions of subjects that the model has not seen."""
     page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
     page.text("A C-index of 0.5 is chance. The integrated Brier score is an error, to be compared with that of the Kaplan-Meier curve.")
-    page.table(endpoint_scores(predicted, X, y))
+    page.table(scores)
     known = parse_endpoints(y)
     for e, name in enumerate(known.names):
         events = known.lower[known.event[:, e], e]

@@ -56,6 +56,8 @@ class Column:
         Of a pandas category: all that were declared, whether they occurred or not.
     ordered : bool
         Whether a pandas category has an order.
+    missing : float
+        Share of the training rows in which it has a gap.
     """
 
     name: Any
@@ -68,6 +70,7 @@ class Column:
     highest: float = np.inf
     categories: tuple[Any, ...] = ()
     ordered: bool = False
+    missing: float = 0.0
 
     @property
     def unit(self) -> Unit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from harmonium.table.columns import Column, infer_column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import FollowUp, fit_follow_up
 from harmonium.table.frames import columns_of, to_pandas
+from harmonium.table.recordings import Recordings, count_recordings
 from harmonium.table.time_scale import TimeScale, fit_time_scale
 from harmonium.units import TruncatedGamma
 from harmonium.units.contract import Array
@@ -38,6 +39,7 @@ class Encoding:
     scales: tuple[TimeScale, ...]
     first_recordings: tuple[float, ...]
     follow_up: tuple[FollowUp, ...]
+    recordings: tuple[Recordings, ...]
 
     @classmethod
     def fit(
@@ -49,7 +51,7 @@ class Encoding:
             raise ValueError("the table has no rows")
         roles = dict(roles or {})
         columns_of(frame, list(roles))
-        columns = tuple(infer_column(frame[name], roles.get(name)) for name in frame.columns)
+        columns = tuple(_column(frame[name], roles.get(name)) for name in frame.columns)
         ignored = [column.name for column in columns if column.role == "ignored" and roles.get(column.name) != "ignored"]
         if ignored:
             names = ", ".join(map(repr, ignored))
@@ -60,7 +62,7 @@ class Encoding:
             raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, y.names))}")
         scales = tuple(_fit_scale(name, time_scale, y.lower[:, e], y.upper[:, e], horizons.get(name)) for e, name in enumerate(y.names))
         first = tuple(_first_recording(y.lower[:, e], y.upper[:, e]) for e in range(len(y.names)))
-        return cls(columns, y.names, scales, first, fit_follow_up(y))
+        return cls(columns, y.names, scales, first, fit_follow_up(y), count_recordings(y))
 
     @cached_property
     def modelled(self) -> tuple[Column, ...]:
@@ -76,7 +78,10 @@ class Encoding:
     def covariates(self, X: Any) -> Array:
         """Encoded covariates (rows, modelled columns), NaN where missing."""
         frame = to_pandas(X)
-        series = columns_of(frame, [column.name for column in self.modelled])
+        try:
+            series = columns_of(frame, [column.name for column in self.modelled])
+        except ValueError as error:
+            raise ValueError(f"{error} (if it was not recorded, let it be a column of gaps: X.reindex(columns=...))") from None
         out = np.empty((len(frame), len(self.modelled)))
         for i, (column, values) in enumerate(zip(self.modelled, series, strict=True)):
             out[:, i] = column.encode(values)
@@ -131,6 +136,7 @@ class Encoding:
             "scales": [scale.to_dict() for scale in self.scales],
             "first_recordings": list(self.first_recordings),
             "follow_up": [follow_up.to_list() for follow_up in self.follow_up],
+            "recordings": [asdict(recordings) for recordings in self.recordings],
         }
 
     @classmethod
@@ -142,7 +148,12 @@ class Encoding:
             tuple(TimeScale.from_dict(scale) for scale in stored["scales"]),
             tuple(stored["first_recordings"]),
             tuple(FollowUp.from_list(follow_up) for follow_up in stored["follow_up"]),
+            tuple(Recordings(**recordings) for recordings in stored["recordings"]),
         )
+
+
+def _column(series: pd.Series, role: str | None) -> Column:
+    return replace(infer_column(series, role), missing=float(series.isna().mean()))
 
 
 def _inside(position: Array) -> Array:

@@ -30,9 +30,10 @@ def layout(model: Any, schema: Schema) -> html.Div:
             html.H2("The model"),
             html.Div([_training(model, schema), _endpoints(model, schema)], className="columns even"),
             _columns(model),
+            _metrics(model),
             html.H3("Receptive fields"),
             html.P(
-                "What happens to a column when a hidden unit goes from off to on: blue is more or later, orange is less or sooner. Numbers "
+                "What happens to a column when a hidden unit goes from off to on: orange is more or later, blue is less or sooner. Numbers "
                 "are changes of the mean in standard deviations, of log odds, or of the mean event time as a share of its scale."
             ),
             _fields(model.receptive_fields(nobody)),
@@ -51,9 +52,8 @@ def _fields(fields: pd.DataFrame) -> html.Div:
 
 
 def _training(model: Any, schema: Schema) -> html.Div:
-    rows = getattr(model, "n_rows_", None)
     facts = [
-        ["patients in training", "not recorded" if rows is None else rows],
+        ["patients in training", model.n_rows_],
         ["covariates", len(schema.columns)],
         ["endpoints", len(schema.endpoints)],
         ["hidden units", model.n_hidden],
@@ -64,19 +64,34 @@ def _training(model: Any, schema: Schema) -> html.Div:
 
 
 def _endpoints(model: Any, schema: Schema) -> html.Div:
-    rows = []
+    encoding, rows = model.encoding_, []
     for e, name in enumerate(schema.endpoints):
-        times, scale = model.event_times_[name], model.encoding_.scales[e]
-        events = [number(times[0]), number(times[-1])] if times.size else ["none", "none"]
-        median = float(model.encoding_.follow_up[e].at(np.array(0.5)))
-        rows.append([short(name), times.size, *events, number(median), number(schema.last[e]), scale.name])
-    header = ["endpoint", "distinct events", "first event", "last event", "median follow-up", "last recording", "time scale"]
-    return table("Endpoints" + (f" ({schema.unit})" if schema.unit else ""), header, rows, numbers=range(1, 6))
+        found, median = encoding.recordings[e], float(encoding.follow_up[e].at(np.array(0.5)))
+        missing = _share(1.0 - found.rows / model.n_rows_)
+        rows.append([short(name), found.events, found.intervals, found.censored, missing, number(median), number(schema.last[e])])
+    header = ["endpoint", "events", "within intervals", "censored", "unknown", "median follow-up", "last recording"]
+    return table("Endpoints" + (f" ({schema.unit})" if schema.unit else ""), header, rows, numbers=range(1, 7))
 
 
 def _columns(model: Any) -> html.Div:
-    rows = [[short(column.name), column.role, _content(column)] for column in model.encoding_.columns]
-    return table("Covariates", ["column", "role", "levels, or mean ± standard deviation (range)"], rows)
+    rows = [[short(column.name), column.role, _content(column), _share(column.missing)] for column in model.encoding_.columns]
+    return table("Covariates", ["column", "role", "levels, or mean ± standard deviation (range)", "missing"], rows, numbers=(3,))
+
+
+def _share(share: float) -> str:
+    return f"{share:.1%}" if share else "-"
+
+
+def _metrics(model: Any) -> html.Div:
+    heading, evaluation = html.H3("Metrics"), model.evaluation_
+    if evaluation is None:
+        told = "How well the model predicts was not measured when it was made; harmonium fit with --report does, by cross-validation."
+        return html.Div([heading, html.P(told)])
+    told = "A C-index of 0.5 is chance. The integrated Brier score is an error, to be compared with that of the Kaplan-Meier curve."
+    metrics = list(next(iter(evaluation["scores"].values())))
+    rows = [[short(name), *(f"{value:.3f}" for value in scores.values())] for name, scores in evaluation["scores"].items()]
+    found = table(f"Predictions of {evaluation['method']}", ["endpoint", *metrics], rows, numbers=range(1, len(metrics) + 1))
+    return html.Div([heading, html.P(told), found])
 
 
 def _content(column: Column) -> str:
