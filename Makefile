@@ -7,13 +7,13 @@ INSTALLED := .venv/installed
 SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xargs -0 cat | cksum | cut -d ' ' -f 1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 
-.PHONY: demo test lint types bench reproduce clean
+.PHONY: demo test lint types chromium docs bench reproduce clean
 
 demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwards
 	$(BIN)/harmonium demo --output demo
 	$(BIN)/harmonium reproduce three-way --output demo/three_way.png --force --quiet
 
-test: lint types  ## everything that guards the project
+test: lint types chromium  ## everything that guards the project
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(INSTALLED)
@@ -22,6 +22,14 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+
+chromium:  # Debian's, for the tests that drive a browser; without it they are skipped, and say so
+	@command -v $${CHROMIUM:-chromium} > /dev/null \
+	|| { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium > /dev/null; } \
+	|| echo '*** There is no Chromium and it could not be installed: THE BROWSER TESTS WILL BE SKIPPED. ***'
+
+docs: $(INSTALLED)  ## the documentation; open docs/_build/html/index.html afterwards
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 	$(BIN)/python -m benchmarks kernels
@@ -33,10 +41,10 @@ reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; g
 	$(BIN)/harmonium benchmark --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
 
 clean:
-	rm -rf .cache demo benchmark build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .cache demo benchmark build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,cluster,explorer]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,cluster,docs,explorer]'
 	touch $@

@@ -1,0 +1,13 @@
+"""
+Dependence between endpoints
+============================
+
+Overall and recurrence-free survival go together, and covariates explain little of it; bars are 95 % bootstrap intervals.
+"""
+
+import harmonium as hm
+
+X, y = hm.datasets.load_nvalt8()
+model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
+
+hm.plots.dependence(model.dependence(X, y, n_bootstrap=40, random_state=0))
