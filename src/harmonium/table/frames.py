@@ -59,7 +59,11 @@ def columns_of(frame: pd.DataFrame, names: Sequence[Any]) -> list[pd.Series]:
     """Columns by name; a missing one is named, with the nearest name there is."""
     for name in names:
         if name not in frame.columns:
-            near = get_close_matches(str(name), [str(column) for column in frame.columns if column not in names], n=1)
+            asked_for = set(map(str, names))  # somebody else's name: it must be very near to have been meant
+            near = [
+                *get_close_matches(str(name), [str(column) for column in frame.columns if str(column) not in asked_for], n=1),
+                *get_close_matches(str(name), [str(column) for column in frame.columns], n=1, cutoff=0.8),
+            ]
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, frame.columns[:8])) or 'no columns'}"
             raise ValueError(f"column {name!r} is missing; {hint}")
     return [frame[name] for name in names]
