@@ -17,7 +17,7 @@ from harmonium.explorer.validation import checked_choice, checked_grid, checked_
 __all__ = ["layout", "register"]
 
 _GRIDS = (("60", "coarse"), ("120", "fine"), ("200", "finest"))
-_KINDS = {"density": "density: when both events happen", "survival": "survival: neither event until then"}
+_KINDS = {"density": "density: when both happen", "survival": "survival: neither until then"}
 
 
 def layout(schema: Schema) -> html.Div:
