@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
 # --- pages ---
 html_theme = "pydata_sphinx_theme"
 html_title = "harmonium"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["harmonium.css"]
 html_copy_source = False

@@ -63,12 +63,15 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
     momentum : float
         Part of the previous update that is kept.
     batch_size : int
+        Rows in an update.
     n_epochs : int
+        Passes over all rows.
     n_steps : int
         Gibbs sweeps in each phase.
     persistent : bool
         Negative chains go on from one update to the next instead of beginning at the data.
     optimiser : "sgd" or "adam"
+        Plain steps with momentum, or steps scaled by the gradients seen so far.
     centred : bool
         Take the gradient of couplings between deviations from the mean, which does not mix them with biases.
     warm_start : bool

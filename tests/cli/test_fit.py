@@ -129,7 +129,8 @@ def test_text_among_numbers_is_pointed_out(run, study, tmp_path, strange):
     study.assign(age=[*age[:3], strange, *age[4:]]).drop(columns="patient").to_csv(tmp_path / "strange.csv", index=False)
     arguments = ["fit", tmp_path / "strange.csv", *ENDPOINTS, "--dry-run"]
     done = run(*arguments)
-    assert done.err.startswith(f"warning: column 'age' is taken for text because of {strange!r} in row 3; mend it")
+    advice = "write decimal points" if "," in strange else "mend it"
+    assert done.err.startswith(f"warning: column 'age' is taken for text because of {strange!r} in row 3; {advice}")
     assert done.err.count("\n") == 1
     assert run(*arguments, "--role", "age=categorical").err == ""
     assert f"must hold numbers; found {strange!r} in row 3" in run(*arguments, "--role", "age=numeric").err

@@ -152,3 +152,11 @@ def test_an_old_file_stays_if_the_new_one_fails(run, csv, model_file, tmp_path):
     assert run("predict", model_file, csv, *ENDPOINTS[:1], "os", "-o", tmp_path / "out.csv", "--force").code == 0
     assert len(pd.read_csv(tmp_path / "out.csv")) == 200
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_what_is_not_given_and_what_is_extrapolated_is_said(run, csv, model_file, tmp_path):
+    done = run(
+        "predict", model_file, csv, "--endpoint", "os", "--times", "24,5000", "--given", "rfs=rfs_mth,rfs_event", "-o", tmp_path / "p.csv"
+    )
+    assert "warning: nothing is given of os" in done.err
+    assert "warning: 5000 lies beyond the last recording of os in training" in done.err

@@ -196,3 +196,9 @@ def test_figures_are_figures_and_show_names_as_text(odd_model):
     assert "<" not in str(fields["layout"])
     lines = [trace["line"] for trace in drawn["data"]]
     assert len({(line["color"], line["dash"]) for line in lines}) == len(lines)
+
+
+def test_silence_about_an_endpoint_is_pointed_out(schema):
+    form = {"covariates": [None] * len(schema.columns), "states": ["unknown", "event"], "times": [None, "8"]}
+    assert parse_form(schema, form).hints == ("os before 8 is not excluded; if there was none, say: no event until 8",)
+    assert parse_form(schema, {**form, "states": ["unknown", "unknown"]}).hints == ()

@@ -85,7 +85,7 @@ def test_tables_count_what_is_there(odd_study):
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
     columns = table_of_columns(model).set_index("column")
     assert list(columns["role"]) == ["numeric", "numeric", "categorical"]
-    assert columns["missing"].tolist() == ["0%", "15%", "0%"]
+    assert columns["missing"].tolist() == ["-", "14.7%", "-"]
     endpoints = table_of_endpoints(y)
     assert (endpoints["events"] + endpoints["censored"] == 150).all()
 

@@ -232,3 +232,12 @@ def test_what_the_training_table_held_is_remembered():
     assert encoding.columns[0].missing == 0.25
     assert encoding.recordings == (Recordings(rows=3, events=1, intervals=1, censored=1, late_entries=2),)
     assert Encoding.from_dict(encoding.to_dict()) == encoding
+
+
+def test_a_covariate_that_holds_recorded_times_is_warned_of():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"time": rng.exponential(10.0, 40), "event": 1, "age": rng.normal(60.0, 10.0, 40)})
+    y = parse_endpoints(hm.endpoints(table, death=("time", "event")))
+    Encoding.fit(table[["age"]], y, None, "linear", None)
+    with pytest.warns(UserWarning, match="column 'time' equals the recorded time of endpoint 'death' in 40 of 40 rows"):
+        Encoding.fit(table[["age", "time"]], y, None, "linear", None)

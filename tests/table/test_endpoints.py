@@ -349,3 +349,9 @@ def test_missing_bounds_in_a_table_are_refused():
     y = pd.DataFrame([[1.0, np.nan]], columns=pd.MultiIndex.from_product([["os"], ["lower", "upper"]]))
     with pytest.raises(ValueError, match=r"row 0: bounds must not be missing \(nothing known is 0 to inf\)"):
         parse_endpoints(y)
+
+
+def test_another_spelling_of_the_event_is_refused_rather_than_censored():
+    df = pd.DataFrame({"t": [1.0, 2.0, 3.0], "status": ["dead", "alive", "Dead "]})
+    with pytest.raises(ValueError, match="column 'status' holds 'Dead ' in row 2, and 'dead' elsewhere"):
+        hm.endpoints(df, os={"time": "t", "event": "status", "event_value": "dead"})

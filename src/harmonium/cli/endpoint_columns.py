@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.cli.reading import did_you_mean
-from harmonium.table.endpoints import endpoints
+from harmonium.table.endpoints import endpoints, refuse_variants
 from harmonium.table.frames import as_typed
 
 __all__ = ["EndpointReader", "require_endpoints"]
@@ -91,6 +91,7 @@ class EndpointReader:
         if definition.event_value is None:
             meaning = [_zero_or_one(value) for value in distinct]
         else:
+            refuse_variants(series, places, distinct, definition.event_value)
             meaning = [float(_equals(value, definition.event_value)) for value in distinct]
             self._seen[definition.name].update(list(distinct[:100]))
         if None in meaning:

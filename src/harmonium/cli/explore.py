@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Explore a model on a page in the browser: patients, scenarios, endpoints together, cohorts.
 
-    The page is served on this machine only and needs no network. What is entered stays in the browser; nothing is stored. With --host
+    The page is served on this machine only and needs no network. What is entered stays on this machine; nothing is stored. With --host
     others can use it too: anyone who can reach this machine can use the model, and what they enter travels unencrypted.
     """
     from harmonium.estimator import load

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -252,9 +253,9 @@ def _warn_of_text_among_numbers(terminal: Terminal, X: pd.DataFrame, roles: dict
         n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
         if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
             row = int((X[name] == strange[0]).to_numpy().argmax())
-            terminal.warn(
-                f"column {name!r} is taken for text because of {strange[0]!r} in row {row}; mend it, or say --role {name}=categorical"
-            )
+            commas = _is_number(strange[0].replace(",", "."))
+            advice = "write decimal points, not commas" if commas else f"mend it, or say --role {shlex.quote(f'{name}=categorical')}"
+            terminal.warn(f"column {name!r} is taken for text because of {strange[0]!r} in row {row}; {advice}")
 
 
 def _is_number(text: str) -> bool:

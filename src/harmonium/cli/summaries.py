@@ -36,7 +36,13 @@ def endpoints_summary(encoding: Encoding) -> list[dict[str, Any]]:
     """
     endpoints = zip(encoding.endpoint_names, encoding.recordings, encoding.follow_up, encoding.scales, strict=True)
     return [
-        {"name": name, **asdict(recordings), "median_follow_up": float(follow_up.at(np.array(0.5))), "horizon": scale.horizon}
+        {
+            "name": name,
+            **asdict(recordings),
+            "median_follow_up": float(follow_up.at(np.array(0.5))),
+            "last_recording": float(follow_up.at(np.array(1.0))),
+            "horizon": scale.horizon,
+        }
         for name, recordings, follow_up, scale in endpoints
     ]
 

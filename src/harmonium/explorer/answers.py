@@ -97,7 +97,7 @@ def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int]
     names = [schema.endpoints[e] for e in pair]
     known = [name for name, e in zip(names, pair, strict=True) if patient.known[e][0] == patient.known[e][1]]
     if known and kind == "density":
-        raise NoDensityError(f"The event of {short(known[0])} is known, so there is no density; look at the survival.")
+        raise NoDensityError(f"The event of {short(known[0])} is known, so there is no density: this is the survival.")
     X, given = tables(schema, [patient])
     first, second = (np.linspace(0.0, schema.last[e], n_times + 1)[1:] for e in pair)
     axes = dict(zip(names, (first, second), strict=True))

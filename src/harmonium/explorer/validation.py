@@ -84,7 +84,17 @@ def parse_form(schema: Schema, form: Any) -> Patient:
     values = tuple(_covariate(column, value, hints) for column, value in zip(schema.columns, raw["covariates"], strict=True))
     states = zip(schema.endpoints, raw["states"], raw["times"], schema.last, strict=True)
     known = tuple(_endpoint(name, state, time, last, hints) for name, state, time, last in states)
+    hints += _hints_of_silence(schema.endpoints, known)
     return Patient(values, known, tuple(hints))
+
+
+def _hints_of_silence(names: tuple[str, ...], known: tuple[tuple[float, float], ...]) -> list[str]:
+    """Whoever tells of a relapse knows more than that: the patient was alive then."""
+    latest = max((lower for lower, upper in known if lower == upper), default=0.0)
+    silent = [name for name, bounds in zip(names, known, strict=True) if bounds == (0.0, math.inf)]
+    return [
+        f"{short(name)} before {latest:g} is not excluded; if there was none, say: no event until {latest:g}" for name in silent if latest
+    ]
 
 
 def _covariate(column: Any, value: Any, hints: list[str]) -> Any:

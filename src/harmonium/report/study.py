@@ -71,7 +71,9 @@ def table_of_columns(model: Any) -> pd.DataFrame:
     for column in model.encoding_.columns:
         levels = ", ".join(map(str, column.levels)) if column.levels else f"mean {column.mean:.3g}, standard deviation {column.scale:.3g}"
         content = "nothing but gaps" if column.role == "ignored" and not column.levels else levels
-        rows.append({"column": column.name, "role": column.role, "content": content, "missing": f"{column.missing:.0%}"})
+        rows.append(
+            {"column": column.name, "role": column.role, "content": content, "missing": f"{column.missing:.1%}" if column.missing else "-"}
+        )
     return pd.DataFrame(rows, columns=["column", "role", "content", "missing"])
 
 

@@ -24,6 +24,7 @@ from harmonium.units.registry import unit_code
 
 __all__ = ["Encoding"]
 
+_FEW_ROWS, _LARGE_SHARE = 10, 0.25  # of rows in which a covariate equals a recorded time, beyond which that is no coincidence
 _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and events this far from 0
 
 
@@ -56,6 +57,7 @@ class Encoding:
         if ignored:
             names = ", ".join(map(repr, ignored))
             warnings.warn(f"columns without information take no part in the model: {names}", UserWarning, stacklevel=3)
+        _warn_of_recorded_times(frame, columns, y)
         horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(y.names, horizon)
         unknown = [name for name in horizons if name not in y.names]
         if unknown:
@@ -154,6 +156,24 @@ class Encoding:
 
 def _column(series: pd.Series, role: str | None) -> Column:
     return replace(infer_column(series, role), missing=float(series.isna().mean()))
+
+
+def _warn_of_recorded_times(frame: pd.DataFrame, columns: tuple[Column, ...], y: Endpoints) -> None:
+    """A covariate that holds an endpoint's times, or those of one that was not named, foretells what is to be predicted."""
+    for column in columns:
+        if column.role != "numeric" or len(frame) != len(y.lower):
+            continue
+        values = column.mean + column.scale * column.encode(frame[column.name])
+        for e, name in enumerate(y.names):
+            known = (y.lower[:, e] > 0.0) & ~np.isnan(values)
+            same = np.isclose(values[known], y.lower[known, e], rtol=1e-9)
+            if same.sum() >= _FEW_ROWS and same.mean() > _LARGE_SHARE:
+                warnings.warn(
+                    f"column {column.name!r} equals the recorded time of endpoint {name!r} in {same.sum()} of {known.sum()} rows; "
+                    "what is known only afterwards is no covariate: leave it out",
+                    UserWarning,
+                    stacklevel=4,
+                )
 
 
 def _inside(position: Array) -> Array:

@@ -27,7 +27,7 @@ from harmonium.table.frames import as_typed, columns_of, numbers_of, to_pandas
 from harmonium.units.arguments import first_offender
 from harmonium.units.contract import Array
 
-__all__ = ["Endpoints", "endpoints", "parse_endpoints"]
+__all__ = ["Endpoints", "endpoints", "parse_endpoints", "refuse_variants"]
 
 _FORMS = "(time, event), or a mapping with time and event, or with lower and upper; each may have entry, and time may have event_value"
 
@@ -147,10 +147,22 @@ def _events(series: pd.Series, event_value: Any, known: Any) -> Any:
                 f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}'
             )
         return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
+    refuse_variants(series, places, distinct, event_value)
     is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
     if not is_event.any() and len(set(places[known])) > 1:
         raise ValueError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}")
     return is_event[places]
+
+
+def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: Any) -> None:
+    """Refuse "Dead" or "dead " where "dead" means an event: it would pass for a censored time."""
+    variant = [value != event_value and str(value).strip().casefold() == str(event_value).strip().casefold() for value in distinct]
+    if any(variant) and isinstance(event_value, str) and event_value in distinct:
+        wrong = variant.index(True)
+        row = int(np.flatnonzero(places == wrong)[0])
+        raise ValueError(
+            f"column {series.name!r} holds {as_typed(distinct[wrong])} in row {row}, and {event_value!r} elsewhere; write one way"
+        )
 
 
 def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:

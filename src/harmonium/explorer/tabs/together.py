@@ -9,7 +9,7 @@ from dash.exceptions import PreventUpdate
 
 from harmonium.explorer.answers import JOINT, NoDensityError, describe, joint_of
 from harmonium.explorer.controls import CHOSEN, choice, graph, message
-from harmonium.explorer.figures import NOTHING, joint_figure
+from harmonium.explorer.figures import joint_figure
 from harmonium.explorer.guard import answering
 from harmonium.explorer.schema import Schema, short
 from harmonium.explorer.validation import checked_choice, checked_grid, checked_place, parse_form
@@ -68,9 +68,13 @@ def register(app: Dash, model: Any, schema: Schema, tab: int) -> None:
         pair = tuple(checked_place("the endpoint", place, len(schema.endpoints)) for place in (first, second))
         asked = checked_choice("what is drawn", kind, JOINT)
         patient = parse_form(schema, form)
+        note = ""
         try:
             joint = joint_of(model, schema, patient, (pair[0], pair[1]), asked, n_times)
         except NoDensityError as reason:
-            return NOTHING, str(reason)
+            asked, note = "survival", f" {reason}"
+            joint = joint_of(model, schema, patient, (pair[0], pair[1]), asked, n_times)
         known = "; ".join(describe(schema, patient))
-        return joint_figure(schema, joint, (pair[0], pair[1]), asked), f"Given: {known}" if known else "With nothing known: all patients."
+        return joint_figure(
+            schema, joint, (pair[0], pair[1]), asked
+        ), f"Given: {known}.{note}" if known else "With nothing known: all patients."
