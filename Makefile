@@ -13,7 +13,8 @@ demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwa
 	$(BIN)/harmonium demo --output demo
 	$(BIN)/harmonium reproduce three-way --output demo/three_way.png --force --quiet
 
-test: lint types chromium  ## everything that guards the project
+test: $(INSTALLED)  ## everything that guards the project
+	$(MAKE) --jobs=2 --output-sync lint types chromium
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(INSTALLED)

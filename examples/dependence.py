@@ -10,4 +10,4 @@ import harmonium as hm
 X, y = hm.datasets.load_nvalt8()
 model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
 
-hm.plots.dependence(model.dependence(X, y, n_bootstrap=40, random_state=0))
+hm.plots.dependence(model.dependence(X, y, n_bootstrap=20, random_state=0))

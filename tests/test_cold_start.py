@@ -8,7 +8,6 @@ from pathlib import Path
 USE = """
 import numpy as np
 from harmonium.cells import Cells
-from harmonium.engine.annealing import annealed_log_mass
 from harmonium.engine.exact import LogMassSum, Term, log_mass, posterior
 from harmonium.engine.gibbs import Chains
 from harmonium.units.truncated_gamma import interval_mass, sample
@@ -22,7 +21,6 @@ LogMassSum([Term.uniform(cells, 1.0), Term.uniform(cells.freeing("truncated_gamm
 posterior(parameters, cells)
 chains = Chains.start(parameters, cells, rng)
 chains.sweep(parameters, 3)
-annealed_log_mass(parameters, cells, rng, n_chains=2, n_steps=3)
 """
 
 COUNT = """

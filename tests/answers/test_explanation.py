@@ -68,12 +68,12 @@ def test_attraction_and_repulsion_are_told_apart():
 
 def test_bootstrap_intervals_hold_the_estimate(model, nvalt8):
     X, y = nvalt8
-    table = model.dependence(X, y, n_bootstrap=8, random_state=0)
+    table = model.dependence(X, y, n_bootstrap=4, random_state=0)
     row = table.loc[("os", "rfs")]
     assert row["tau_lower"] < row["tau"] < row["tau_upper"]
     assert row["tau_given_covariates_lower"] < row["tau_given_covariates"] < row["tau_given_covariates_upper"]
     assert row["tau"] > 0.3
-    again = model.dependence(X, y, n_bootstrap=8, random_state=0)
+    again = model.dependence(X, y, n_bootstrap=4, random_state=0)
     pd.testing.assert_frame_equal(table, again)
     with pytest.raises(ValueError, match="needs y"):
         model.dependence(X, n_bootstrap=2)
