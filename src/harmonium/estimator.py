@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from harmonium.answers.explanation import Explanation
 from harmonium.answers.generation import Generation
+from harmonium.answers.likelihood import Likelihood
 from harmonium.answers.predictions import Predictions
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
@@ -23,17 +24,19 @@ from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
 from harmonium.training.exact_trainer import ExactTrainer
 from harmonium.training.history import History
-from harmonium.training.objective import conditioned_cells, entry_cells, objective_terms
+from harmonium.training.objective import denominator_cells, objective_terms
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.units.contract import Array
 
-__all__ = ["SurvivalHarmonium", "load"]
+__all__ = ["OF_THE_SESSION", "SurvivalHarmonium", "load"]
 
 _CONTRASTIVE_L2 = 1e-3
+OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
+"""Settings that say how a fit was run, and nothing about the model."""
 
 
-class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  # type: ignore[misc]
+class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEstimator):  # type: ignore[misc]
     """Joint model of several endpoints and covariates with gaps.
 
     Parameters
@@ -305,9 +308,7 @@ class SurvivalHarmonium(Predictions, Generation, Explanation, BaseEstimator):  #
                 UserWarning,
                 stacklevel=3,
             )
-        if conditional == 1.0:
-            return conditioned_cells(recorded, entry)
-        return entry_cells(recorded, entry) if entry.any() else None
+        return denominator_cells(recorded, entry, conditional)
 
     def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
         candidate, known = clone(self), self._endpoints(y)

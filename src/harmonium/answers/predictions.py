@@ -11,17 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from sksurv.functions import StepFunction
 
 from harmonium.answers.known import FittedModel
-from harmonium.cells import Cells
-from harmonium.engine.annealing import annealed_log_mass
-from harmonium.engine.exact import log_mass
-from harmonium.engine.states import EXACT_LIMIT
 from harmonium.inference.curves import density, groups_of_intervals, mean_position, own_interval, survival, survivals
 from harmonium.inference.hidden import Answer
 from harmonium.inference.joint import joint_density, joint_survival
 from harmonium.inference.quantiles import quantile
 from harmonium.metrics.orderings import global_concordance
-from harmonium.table.endpoints import Endpoints
-from harmonium.training.objective import conditioned_cells, entry_cells
 from harmonium.units.contract import Array
 
 __all__ = ["Predictions", "as_step_functions"]
@@ -343,60 +337,6 @@ class Predictions(FittedModel):
         check_is_fitted(self, "parameters_")
         self._endpoints(y)
         return global_concordance(y, np.column_stack([self.predict(X, name) for name in self.endpoint_names_]))
-
-    def log_likelihood(self, X: Any, y: Any, kind: str = "conditional") -> Array:
-        """Ln p of every row, in the user's unit of time (eq. 8 and eq. 9).
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Covariates; gaps are fine.
-        y : DataFrame or structured array
-            What was recorded, as in :meth:`fit`.
-        kind : "conditional" or "joint"
-            Of the endpoints given the covariates, or of both. Numeric covariates count in their standardised unit. Beyond 14 hidden units
-            it is estimated by annealed importance sampling.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "parameters_")
-        if kind not in ("conditional", "joint"):
-            raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
-        return self._log_likelihood(X, self._endpoints(y), kind)
-
-    def log_likelihood_of_given(self, X: Any, given: Any) -> Array:
-        """Ln p of what is known of some of the endpoints, given the covariates.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Covariates; gaps are fine.
-        given : DataFrame
-            What is known; endpoints that it does not have are unknown.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "parameters_")
-        return self._log_likelihood(X, self._given(given, len(self._covariates(X))), "conditional")
-
-    def _log_likelihood(self, X: Any, known: Endpoints, kind: str) -> Array:
-        cells = self.encoding_.cells(self._covariates(X), *self.encoding_.times(known))
-        denominator = conditioned_cells if kind == "conditional" else entry_cells
-        given = denominator(cells, self.encoding_.entry(known))
-        slopes = np.zeros(cells.n_rows)
-        for e, scale in enumerate(self.encoding_.scales):
-            exact = known.event[:, e] & (known.lower[:, e] > 0.0)
-            slopes[exact] += scale.log_slope(known.lower[exact, e])
-        return self._log_mass(cells) - self._log_mass(given) + slopes
-
-    def _log_mass(self, cells: Cells) -> Array:
-        if self.parameters_.n_hidden <= EXACT_LIMIT:
-            return log_mass(self.parameters_, cells, self.n_jobs)
-        return annealed_log_mass(self.parameters_, cells, self._sampling(), n_threads=self.n_jobs)[0]
 
     def _on_grid(self, function: Callable[..., Answer], X: Any, times: Mapping[str, Any], given: Any) -> Answer:
         if not isinstance(times, Mapping) or not times:

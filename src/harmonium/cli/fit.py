@@ -111,8 +111,6 @@ def run(
                               LOWER where UPPER is empty
       NAME=...,entry=COLUMN   subjects came under observation late
     """
-    from harmonium.cli.endpoint_columns import EndpointReader
-    from harmonium.cli.reading import open_table
     from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints
     from harmonium.cli.writing import MODEL, PAGE, check_output
     from harmonium.engine.states import EXACT_LIMIT
@@ -126,14 +124,7 @@ def run(
         raise ValueError("where shall the model go? Name a file: -o model.harmonium")
     if report is not None:
         check_output(report, force, PAGE)
-    table = open_table(data)
-    reader = EndpointReader(endpoint, table.columns)
-    table.require([*reader.columns, *(drop or [])])
-    frame = table.read(table.columns)
-    y = reader.read(frame)
-    reader.check()
-    X = frame.drop(columns=[*reader.columns, *(drop or [])])
-
+    X, y = _training_table(data, endpoint, drop or [])
     settings: dict[str, Any] = {
         "l2": l2 if l2 == "auto" else _number("--l2", l2),
         "time_scale": time_scale,
@@ -174,6 +165,20 @@ def run(
         model.save(output)  # once more, as it now knows how good it is
     settings = {name: model.get_params()[name] for name in ("n_hidden", "objective", *settings) if name not in ("n_jobs", "verbose")}
     terminal.result({"model": output, **summary, "settings": settings, "log_likelihood": likelihood, "iterations": model.n_iter_})
+
+
+def _training_table(data: Path, endpoint: list[str], drop: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Covariates and endpoints of a file."""
+    from harmonium.cli.endpoint_columns import EndpointReader
+    from harmonium.cli.reading import open_table
+
+    table = open_table(data)
+    reader = EndpointReader(endpoint, table.columns)
+    table.require([*reader.columns, *drop])
+    frame = table.read(table.columns)
+    y = reader.read(frame)
+    reader.check()
+    return frame.drop(columns=[*reader.columns, *drop]), y
 
 
 def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, path: Path, force: bool) -> dict[str, Any]:

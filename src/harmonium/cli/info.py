@@ -18,19 +18,18 @@ harmonium info model.harmonium --json
 """
 
 _CONTRASTIVE = ("learning_rate", "momentum", "batch_size", "n_epochs", "n_steps", "persistent", "optimiser", "centred")
-_OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
 
 
 def run(context: typer.Context, model_file: Model, quiet: Quiet = False, as_json: Json = False) -> None:
     """Tell what a model was trained on and how: its covariates, endpoints, settings, and metrics if they were measured."""
     from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints, show_evaluation
     from harmonium.engine.states import EXACT_LIMIT
-    from harmonium.estimator import load
+    from harmonium.estimator import OF_THE_SESSION, load
 
     terminal: Terminal = context.obj
     model = load(model_file)
     endpoints = endpoints_summary(model.encoding_)
-    settings = {name: value for name, value in model.get_params().items() if name not in _OF_THE_SESSION}
+    settings = {name: value for name, value in model.get_params().items() if name not in OF_THE_SESSION}
     fitted = {"rows": model.n_rows_, "l2": model.l2_, "iterations": model.n_iter_, "evaluation": model.evaluation_}
     show_columns(terminal, model.encoding_)
     show_endpoints(terminal, endpoints)

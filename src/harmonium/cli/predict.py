@@ -61,8 +61,6 @@ def run(
     With --given, what the table knows of the endpoints already is used. Columns are written as for fit (see harmonium fit --help). With
     --landmark T, predictions are made as if at T: later recordings are not looked at.
     """
-    import numpy as np
-
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
     from harmonium.cli.writing import check_output, side_by_side, table_writer
@@ -81,14 +79,9 @@ def run(
     table = open_table(data)
     known = EndpointReader(given or [], table.columns)
     require_endpoints(known.names, model.endpoint_names_)
-    silent = [name for name in model.endpoint_names_ if given and name not in known.names]
-    if silent:
-        terminal.warn(f"nothing is given of {', '.join(silent)}: that there was no such event before the others is not known to the model")
-    for name, follow_up in zip(model.endpoint_names_, model.encoding_.follow_up, strict=True):
-        last = float(follow_up.at(np.array(1.0)))
-        late = [text for text, time in asked.items() if time > last]
-        if late and name in names:
-            terminal.warn(f"{', '.join(late)} lies beyond the last recording of {name} in training, {last:g}: an extrapolation")
+    if given:
+        _warn_of_silence(terminal, model, known.names)
+    _warn_of_extrapolation(terminal, model, names, asked)
     covariates = TrainingValues(model.encoding_.columns)
     columns = list(dict.fromkeys([*covariates.names, *known.columns, *([identifier] if identifier else [])]))
     table.require(columns)
@@ -112,6 +105,21 @@ def run(
         known.check()
     terminal.warn(*covariates.unseen)
     terminal.wrote(output, n_rows, written)
+
+
+def _warn_of_silence(terminal: Terminal, model: Any, given: list[str]) -> None:
+    """Whoever tells of a relapse knows more than that: the patient was alive then."""
+    silent = [name for name in model.endpoint_names_ if name not in given]
+    if silent:
+        terminal.warn(f"nothing is given of {', '.join(silent)}: that there was no such event before the others is not known to the model")
+
+
+def _warn_of_extrapolation(terminal: Terminal, model: Any, names: list[str], times: dict[str, float]) -> None:
+    last = {name: follow_up.last for name, follow_up in zip(model.endpoint_names_, model.encoding_.follow_up, strict=True)}
+    for name in names:
+        late = [text for text, time in times.items() if time > last[name]]
+        if late:
+            terminal.warn(f"{', '.join(late)} lies beyond the last recording of {name} in training, {last[name]:g}: an extrapolation")
 
 
 def _answers(model: Any, X: pd.DataFrame, names: list[str], times: dict[str, float], median: bool, given: Any) -> pd.DataFrame:

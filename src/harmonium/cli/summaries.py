@@ -39,8 +39,8 @@ def endpoints_summary(encoding: Encoding) -> list[dict[str, Any]]:
         {
             "name": name,
             **asdict(recordings),
-            "median_follow_up": float(follow_up.at(np.array(0.5))),
-            "last_recording": float(follow_up.at(np.array(1.0))),
+            "median_follow_up": follow_up.median,
+            "last_recording": follow_up.last,
             "horizon": scale.horizon,
         }
         for name, recordings, follow_up, scale in endpoints

@@ -40,11 +40,8 @@ class Schema:
     def of(cls, model: Any, unit: str = "") -> Schema:
         """That of a fitted model."""
         columns = tuple(column for column in model.encoding_.columns if column.role != "ignored")
-        last = []
-        for name, follow_up in zip(model.endpoint_names_, model.encoding_.follow_up, strict=True):
-            ends = [*model.event_times_[name][-1:], follow_up.quantiles[-1]]
-            last.append(float(max([end for end in ends if np.isfinite(end) and end > 0.0], default=1.0)))
-        return cls(columns, tuple(model.endpoint_names_), tuple(last), unit)
+        last = tuple(follow_up.last if np.isfinite(follow_up.last) else 1.0 for follow_up in model.encoding_.follow_up)
+        return cls(columns, tuple(model.endpoint_names_), last, unit)
 
     @property
     def end(self) -> float:

@@ -15,7 +15,7 @@ from harmonium.cells import Cells, Layout
 from harmonium.table.columns import Column, infer_column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import FollowUp, fit_follow_up
-from harmonium.table.frames import columns_of, to_pandas
+from harmonium.table.frames import columns_of, numbers_of, to_pandas
 from harmonium.table.recordings import Recordings, count_recordings
 from harmonium.table.time_scale import TimeScale, fit_time_scale
 from harmonium.units import TruncatedGamma
@@ -163,10 +163,10 @@ def _warn_of_recorded_times(frame: pd.DataFrame, columns: tuple[Column, ...], y:
     for column in columns:
         if column.role != "numeric" or len(frame) != len(y.lower):
             continue
-        values = column.mean + column.scale * column.encode(frame[column.name])
+        values = numbers_of(frame[column.name])
         for e, name in enumerate(y.names):
             known = (y.lower[:, e] > 0.0) & ~np.isnan(values)
-            same = np.isclose(values[known], y.lower[known, e], rtol=1e-9)
+            same = values[known] == y.lower[known, e]
             if same.sum() >= _FEW_ROWS and same.mean() > _LARGE_SHARE:
                 warnings.warn(
                     f"column {column.name!r} equals the recorded time of endpoint {name!r} in {same.sum()} of {known.sum()} rows; "

@@ -31,6 +31,16 @@ class FollowUp:
         """Censoring times at shares between 0 and 1."""
         return np.interp(share, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
 
+    @property
+    def median(self) -> float:
+        """The median time until censoring."""
+        return float(self.at(np.array(0.5)))
+
+    @property
+    def last(self) -> float:
+        """The last recording: beyond it, answers are extrapolations. Infinite if there was none."""
+        return self.quantiles[-1]
+
     def to_list(self) -> list[float]:
         """For a model file."""
         return list(self.quantiles)

@@ -8,7 +8,7 @@ from harmonium.cells import Cells
 from harmonium.engine.exact import Term
 from harmonium.units.contract import Array
 
-__all__ = ["conditioned_cells", "entry_cells", "objective_terms"]
+__all__ = ["conditioned_cells", "denominator_cells", "entry_cells", "objective_terms"]
 
 _ENDPOINT = "truncated_gamma"
 
@@ -26,6 +26,13 @@ def entry_cells(recorded: Cells, entry: Array) -> Cells:
     """The denominator of the joint likelihood (eq. 8): covariates free, endpoints free, or beyond entry where that is late."""
     nothing, given = Cells.all_free(recorded.layout, recorded.n_rows), conditioned_cells(recorded, entry)
     return Cells(recorded.layout, (*nothing.lower[:-1], given.lower[-1]), (*nothing.upper[:-1], given.upper[-1]))
+
+
+def denominator_cells(recorded: Cells, entry: Array, conditional: float) -> Cells | None:
+    """What contrastive training clamps its negative chains to; None if the denominator is the same for all rows, nothing being fixed."""
+    if conditional == 1.0:
+        return conditioned_cells(recorded, entry)
+    return entry_cells(recorded, entry) if entry.any() else None
 
 
 def objective_terms(recorded: Cells, entry: Array, conditional: float) -> list[Term]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from dash import html
 
+from harmonium.estimator import OF_THE_SESSION
 from harmonium.explorer.answers import tables
 from harmonium.explorer.controls import attributes, graph, table
 from harmonium.explorer.figures import fields_figure
@@ -17,7 +17,6 @@ from harmonium.table.columns import Column
 
 __all__ = ["layout"]
 
-_OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
 _MOST_LEVELS = 12
 _N_SAME = 64
 
@@ -66,7 +65,7 @@ def _training(model: Any, schema: Schema) -> html.Div:
 def _endpoints(model: Any, schema: Schema) -> html.Div:
     encoding, rows = model.encoding_, []
     for e, name in enumerate(schema.endpoints):
-        found, median = encoding.recordings[e], float(encoding.follow_up[e].at(np.array(0.5)))
+        found, median = encoding.recordings[e], encoding.follow_up[e].median
         missing = _share(1.0 - found.rows / model.n_rows_)
         rows.append([short(name), found.events, found.intervals, found.censored, missing, number(median), number(schema.last[e])])
     header = ["endpoint", "events", "within intervals", "censored", "unknown", "median follow-up", "last recording"]
@@ -116,5 +115,5 @@ def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
 
 
 def _settings(model: Any) -> html.Details:
-    rows = [[name, str(value)] for name, value in model.get_params(deep=False).items() if name not in _OF_THE_SESSION]
+    rows = [[name, str(value)] for name, value in model.get_params(deep=False).items() if name not in OF_THE_SESSION]
     return html.Details([html.Summary("Settings of training"), table("Settings", ["name", "value"], rows)])
