@@ -28,7 +28,7 @@ import harmonium as hm
 from benchmarks.provenance import print_table, write_result
 from benchmarks.quality import as_structured, complete_encoder, curves_at, fit_kaplan_meier
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["run"]
 

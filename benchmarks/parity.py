@@ -23,9 +23,9 @@ from benchmarks.provenance import print_table, write_result
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import hidden_states
-from harmonium.inference.curves import survival
+from harmonium.model.curves import survival
+from harmonium.typing import Array
 from harmonium.units import TruncatedGamma
-from harmonium.units.contract import Array
 from tests import brute_force
 
 __all__ = ["run"]

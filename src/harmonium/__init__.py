@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harmonium import datasets, metrics, plots, units
     from harmonium.estimator import SurvivalHarmonium, load
-    from harmonium.likeness import fidelity
+    from harmonium.metrics.fidelity import fidelity
     from harmonium.pooling import pool
-    from harmonium.selection import SurvivalHarmoniumCV
+    from harmonium.search import SurvivalHarmoniumCV
     from harmonium.table.endpoints import endpoints
     from harmonium.table.landmark import landmark
 
@@ -35,9 +35,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "SurvivalHarmonium": "harmonium.estimator",
-    "SurvivalHarmoniumCV": "harmonium.selection",
+    "SurvivalHarmoniumCV": "harmonium.search",
     "endpoints": "harmonium.table.endpoints",
-    "fidelity": "harmonium.likeness",
+    "fidelity": "harmonium.metrics.fidelity",
     "landmark": "harmonium.table.landmark",
     "load": "harmonium.estimator",
     "pool": "harmonium.pooling",

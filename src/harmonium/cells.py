@@ -14,8 +14,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonium.units.arguments import first_offender
-from harmonium.units.contract import Array, Unit
+from harmonium.errors import first_offender
+from harmonium.typing import Array
+from harmonium.units.contract import Unit
 from harmonium.units.registry import unit_code
 
 __all__ = ["Block", "Cells", "Layout"]

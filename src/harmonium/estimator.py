@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from harmonium.answers.explanation import Explanation
-from harmonium.answers.generation import Generation
-from harmonium.answers.likelihood import Likelihood
-from harmonium.answers.predictions import Predictions
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
-from harmonium.storage import load_model, save_model
+from harmonium.model.explanation import Explanation
+from harmonium.model.generation import Generation
+from harmonium.model.likelihood import Likelihood
+from harmonium.model.predictions import Predictions
+from harmonium.model.storage import load_model, save_model
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
@@ -27,7 +27,7 @@ from harmonium.training.history import History
 from harmonium.training.objective import denominator_cells, objective_terms
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["OF_THE_SESSION", "SurvivalHarmonium", "load"]
 
@@ -386,7 +386,7 @@ def load(path: Any) -> SurvivalHarmonium:
 
     Raises
     ------
-    harmonium.storage.ModelFileError
+    harmonium.model.storage.ModelFileError
         If the file is damaged, foreign, or written by a newer version.
 
     Examples

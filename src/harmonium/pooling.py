@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from harmonium.units.arguments import first_offender
+from harmonium.errors import first_offender
 
 __all__ = ["pool"]
 

@@ -12,7 +12,7 @@ from harmonium.report import study_report
 from harmonium.report.cross_validation import cross_validated, endpoint_scores
 from harmonium.report.page import Page
 from harmonium.report.study import N_STEPS, table_of_columns, table_of_endpoints
-from harmonium.reproduce.three_way import closed_form, reproduce_three_way
+from harmonium.studies.three_way import closed_form, reproduce_three_way
 
 QUICK = {"n_hidden": 2, "n_starts": 1, "max_iter": 30, "random_state": 0}
 

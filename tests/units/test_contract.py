@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from harmonium.streams import spawn
+from harmonium.numerics.streams import spawn
 from harmonium.units import Bernoulli, Categorical, Gaussian, TruncatedGamma
 from harmonium.units.contract import Canonical
 from harmonium.units.registry import UNITS, draw, unit_code, write_statistics

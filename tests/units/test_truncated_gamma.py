@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from harmonium.streams import spawn
+from harmonium.numerics.streams import spawn
 from harmonium.units.truncated_gamma import _draws, interval_mass, sample
 
 ORACLE = np.genfromtxt(Path(__file__).parents[1] / "data" / "interval_gamma.csv", delimiter=",", names=True)

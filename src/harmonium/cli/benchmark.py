@@ -45,13 +45,13 @@ def run(
 
     A star marks predictions given the other endpoint's whole recording; (landmark) those given what was known at month 12.
     """
-    from harmonium.benchmark.execution import Results, cluster
-    from harmonium.benchmark.protocol import Protocol
-    from harmonium.benchmark.rivals import RIVALS
-    from harmonium.benchmark.search import count_tasks, failures, run_benchmark
-    from harmonium.benchmark.summary import draw_scores, mean_and_deviation
     from harmonium.cli.writing import replacing
     from harmonium.datasets.studies import STUDIES
+    from harmonium.studies.benchmark.execution import Results, cluster
+    from harmonium.studies.benchmark.protocol import Protocol
+    from harmonium.studies.benchmark.rivals import RIVALS
+    from harmonium.studies.benchmark.search import count_tasks, failures, run_benchmark
+    from harmonium.studies.benchmark.summary import draw_scores, mean_and_deviation
 
     terminal: Terminal = context.obj
     folds, candidates = _QUICK if quick else (folds, candidates)

@@ -25,7 +25,7 @@ def run(
 ) -> None:
     """Show what this is about, on a trial that comes with the package: fit, compare with a Cox model, and write a page."""
     from harmonium.cli.writing import replacing
-    from harmonium.demo import N_STEPS, demonstrate
+    from harmonium.studies.demo import N_STEPS, demonstrate
 
     terminal: Terminal = context.obj
     with terminal.steps("the NVALT-8 trial", N_STEPS) as done:

@@ -202,7 +202,7 @@ def _fitted(settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y
 
 def _cross_validated(terminal: Terminal, settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> Any:
     from harmonium.estimator import SurvivalHarmonium
-    from harmonium.selection import SurvivalHarmoniumCV
+    from harmonium.search import SurvivalHarmoniumCV
 
     candidates: dict[str, Any] = {key: (value,) for key, value in chosen.items()}
     search = SurvivalHarmoniumCV(**candidates, estimator=SurvivalHarmonium(**settings)).fit(X, y)

@@ -32,7 +32,7 @@ def run(
     hidden units represents the density, whether its parameters are written down or learned.
     """
     from harmonium.cli.writing import check_output, replacing
-    from harmonium.reproduce.three_way import reproduce_three_way
+    from harmonium.studies.three_way import reproduce_three_way
 
     terminal: Terminal = context.obj
     check_output(output, force, (".png", ".pdf", ".svg"))

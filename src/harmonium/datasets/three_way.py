@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from harmonium.table.endpoints import endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 from harmonium.units.truncated_gamma import interval_mass, sample
 
 __all__ = ["BLOBS", "make_three_way", "three_way_log_density"]

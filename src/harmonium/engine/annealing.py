@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from harmonium.cells import Cells
 from harmonium.engine.gibbs import Chains
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["annealed_log_mass"]
 

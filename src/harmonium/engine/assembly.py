@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.cells import Layout
-from harmonium.compilation import compiled
 from harmonium.engine.panels import NODES, Grid, part_of_panel
-from harmonium.units.contract import Array
+from harmonium.numerics.compilation import compiled
+from harmonium.typing import Array
 from harmonium.units.registry import write_statistics
 
 __all__ = ["Chunk", "Sharing", "assemble"]

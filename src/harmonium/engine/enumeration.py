@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.states import hidden_states
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["Expectations", "expectations", "expected_statistics", "log_joint_mass", "row_groups", "state_probabilities"]
 

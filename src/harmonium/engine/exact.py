@@ -22,7 +22,7 @@ from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
 from harmonium.engine.states import hidden_states
 from harmonium.engine.threads import map_in_order, thread_count
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
 

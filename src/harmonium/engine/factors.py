@@ -15,7 +15,7 @@ from harmonium.engine.panels import Grid, fill_table, pull_back_table
 from harmonium.engine.parameters import Natural
 from harmonium.engine.state_sum import Factors
 from harmonium.engine.states import hidden_states
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["FactorPlan"]
 

@@ -18,8 +18,8 @@ from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.sweeps import CHAINS_PER_BLOCK, draw_given, sweep_block
 from harmonium.engine.threads import map_in_order, thread_count
-from harmonium.streams import spawn
-from harmonium.units.contract import Array
+from harmonium.numerics.streams import spawn
+from harmonium.typing import Array
 
 __all__ = ["Chains"]
 

@@ -21,8 +21,9 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from harmonium.compilation import compiled
-from harmonium.units.contract import Array, Unit
+from harmonium.numerics.compilation import compiled
+from harmonium.typing import Array
+from harmonium.units.contract import Unit
 
 __all__ = ["NODES", "Grid", "fill_table", "part_of_panel", "pull_back_table"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonium.cells import Layout
-from harmonium.units.contract import Array, Canonical, ParameterBlock
+from harmonium.typing import Array
+from harmonium.units.contract import Canonical, ParameterBlock
 
 __all__ = ["Natural", "Parameters"]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
 from harmonium.engine.assembly import Chunk
 from harmonium.engine.panels import NODES
-from harmonium.units.contract import Array
+from harmonium.numerics.compilation import compiled
+from harmonium.typing import Array
 
 __all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "sum_states"]
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["EXACT_LIMIT", "hidden_states"]
 

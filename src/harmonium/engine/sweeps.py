@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
-from harmonium.exponential import exponentials
-from harmonium.streams import fill_uniform
-from harmonium.units.contract import Array
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.exponential import exponentials
+from harmonium.numerics.streams import fill_uniform
+from harmonium.typing import Array
 from harmonium.units.registry import draw, write_statistics
 
 __all__ = ["CHAINS_PER_BLOCK", "add_products", "draw_given", "sweep_block"]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient, parse_form
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = [
     "Curves",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from harmonium.explorer.answers import Curves, Joint
 from harmonium.explorer.schema import Schema, short
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["COLOURS", "CONFIG", "DASHES", "NOTHING", "as_text", "comparison_figure", "fields_figure", "joint_figure", "patient_figure"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harmonium.table.columns import Column
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["Schema", "number", "short"]
 

@@ -10,7 +10,7 @@ import sksurv.metrics
 from harmonium.metrics.recordings import Recordings, ignore_entry, right_censored
 from harmonium.metrics.undefined import caution, undefined
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["brier_score", "integrated_brier_score"]
 

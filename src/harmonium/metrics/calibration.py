@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from harmonium.metrics.recordings import as_predictions, right_censored
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["DCalibration", "d_calibration"]
 

@@ -11,7 +11,7 @@ from harmonium.metrics.follow_up import FollowUp, last_contact
 from harmonium.metrics.recordings import interval_censored
 from harmonium.metrics.undefined import caution, undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["energy_score"]
 

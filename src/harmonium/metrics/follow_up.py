@@ -9,7 +9,7 @@ from sksurv.nonparametric import kaplan_meier_estimator
 
 from harmonium.metrics.recordings import Rows
 from harmonium.table.endpoints import Endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["FollowUp"]
 

@@ -15,7 +15,7 @@ from harmonium.metrics.concordance import harrell
 from harmonium.metrics.recordings import Rows, as_predictions, ignore_entry
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["global_concordance", "joint_concordance", "local_concordance", "mean_of_defined"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from harmonium.metrics.undefined import caution
 from harmonium.table.endpoints import Endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["Recordings", "Rows", "as_predictions", "ignore_entry", "interval_censored", "place_of", "right_censored"]
 

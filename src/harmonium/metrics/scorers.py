@@ -35,7 +35,7 @@ from harmonium.metrics.orderings import mean_of_defined
 from harmonium.metrics.recordings import ignore_entry, place_of, right_censored
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = [
     "concordance_index",

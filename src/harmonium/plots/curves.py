@@ -15,7 +15,7 @@ from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_ne
 from harmonium.plots.times import checked_times, endpoint_name, last_event
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["survival_curves"]
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 
 from harmonium.plots.style import COLOURS, INK, SMALL, axes_or_new, plain
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["receptive_fields"]
 

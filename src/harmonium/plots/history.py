@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from harmonium.plots.style import COLOURS, INK, axes_or_new, only_two_spines
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["training_history"]
 

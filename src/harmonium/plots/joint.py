@@ -20,7 +20,7 @@ from harmonium.plots.style import CENSORED_MARKERS, COLOURS, LINES, MARKERS, SMA
 from harmonium.plots.times import checked_times, endpoint_name, last_event
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import columns_of, to_pandas
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["JointAxes", "joint_density"]
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from harmonium.metrics.recordings import right_censored
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["KaplanMeier"]
 

@@ -10,7 +10,7 @@ from matplotlib.font_manager import FontProperties
 from scipy.optimize import isotonic_regression
 
 from harmonium.plots.style import INK, SMALL
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["label_ends", "spread"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.style import COLOURS, GREY, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import endpoint_name
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["calibration"]
 

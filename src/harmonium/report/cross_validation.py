@@ -18,7 +18,7 @@ from harmonium.metrics.concordance import concordance_index
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.product_limit import product_limit
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["OutOfFold", "cross_validated", "endpoint_scores"]
 

@@ -24,10 +24,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
+from harmonium.errors import first_offender
 from harmonium.table.frames import as_typed, numbers_of
+from harmonium.typing import Array
 from harmonium.units import Bernoulli, Categorical, Gaussian, Unit
-from harmonium.units.arguments import first_offender
-from harmonium.units.contract import Array
 
 __all__ = ["ROLES", "Column", "infer_column"]
 

@@ -18,8 +18,8 @@ from harmonium.table.follow_up import FollowUp, fit_follow_up
 from harmonium.table.frames import columns_of, numbers_of, to_pandas
 from harmonium.table.recordings import Recordings, count_recordings
 from harmonium.table.time_scale import TimeScale, fit_time_scale
+from harmonium.typing import Array
 from harmonium.units import TruncatedGamma
-from harmonium.units.contract import Array
 from harmonium.units.registry import unit_code
 
 __all__ = ["Encoding"]

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harmonium.errors import first_offender
 from harmonium.table.frames import as_typed, columns_of, numbers_of, to_pandas
-from harmonium.units.arguments import first_offender
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["Endpoints", "endpoints", "parse_endpoints", "refuse_variants"]
 

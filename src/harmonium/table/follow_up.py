@@ -10,7 +10,7 @@ import numpy as np
 
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.product_limit import product_limit
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["FollowUp", "fit_follow_up"]
 

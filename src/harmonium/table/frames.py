@@ -12,8 +12,8 @@ import pandas as pd
 from pandas.api import types
 from scipy.sparse import issparse
 
-from harmonium.units.arguments import first_offender
-from harmonium.units.contract import Array
+from harmonium.errors import first_offender
+from harmonium.typing import Array
 
 __all__ = ["as_typed", "columns_of", "numbers_of", "to_pandas"]
 

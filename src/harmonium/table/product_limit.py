@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["product_limit"]
 

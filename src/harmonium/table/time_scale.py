@@ -21,7 +21,7 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from harmonium.table.product_limit import product_limit
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale"]
 

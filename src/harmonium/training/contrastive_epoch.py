@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
 from harmonium.engine.sweeps import CHAINS_PER_BLOCK, sweep_block
-from harmonium.exponential import exponentials
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.exponential import exponentials
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 

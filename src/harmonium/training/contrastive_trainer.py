@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
-from harmonium.streams import spawn
+from harmonium.numerics.streams import spawn
 from harmonium.training.contrastive_epoch import Learner, Phase, Step, batch_gradient, run_epoch
 from harmonium.training.history import History, StopTraining
 from harmonium.training.own_coordinates import own_coordinates
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["ContrastiveState", "ContrastiveTrainer"]
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural
+from harmonium.typing import Array
 from harmonium.units import Gaussian, TruncatedGamma
-from harmonium.units.contract import Array
 
 __all__ = ["Coordinates"]
 

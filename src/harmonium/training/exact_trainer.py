@@ -19,7 +19,7 @@ from harmonium.engine.exact import LogMassSum, Term
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.history import History, StopTraining
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["ExactFit", "ExactTrainer"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from harmonium.cells import Cells
 from harmonium.engine.exact import Term
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["conditioned_cells", "denominator_cells", "entry_cells", "objective_terms"]
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
 from harmonium.engine.parameters import Parameters
-from harmonium.units.contract import Array, NaturalTerm
+from harmonium.numerics.compilation import compiled
+from harmonium.typing import Array
+from harmonium.units.contract import NaturalTerm
 
 __all__ = ["OwnCoordinates", "own_coordinates", "pull_back_to_own", "to_natural"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from harmonium.table.endpoints import Endpoints
-from harmonium.units.contract import Array
+from harmonium.typing import Array
 
 __all__ = ["ties_as_intervals"]
 

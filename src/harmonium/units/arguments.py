@@ -5,23 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["IntervalArguments", "first_offender"]
+from harmonium.errors import first_offender
+from harmonium.typing import Array
 
-Array = NDArray[np.float64]
-
-
-def first_offender(wrong: NDArray[np.bool_]) -> tuple[int, ...] | None:
-    """Index of the first True, or None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first_offender(np.array([False, True, True]))
-    (1,)
-    """
-    if not wrong.any():
-        return None
-    return tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+__all__ = ["IntervalArguments"]
 
 
 class IntervalArguments:

@@ -12,9 +12,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
-from harmonium.streams import open_uniform
-from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.streams import open_uniform
+from harmonium.typing import Array
+from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 
 __all__ = ["Bernoulli", "draw", "write_statistics"]
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from harmonium.compilation import compiled
-from harmonium.streams import open_uniform
-from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.streams import open_uniform
+from harmonium.typing import Array
+from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 
 __all__ = ["Categorical", "draw", "write_statistics"]
 

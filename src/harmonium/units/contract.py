@@ -23,9 +23,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Canonical", "NaturalTerm", "ParameterBlock", "ParameterShapes", "Unit", "broadcast_cells"]
+from harmonium.typing import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Canonical", "NaturalTerm", "ParameterBlock", "ParameterShapes", "Unit", "broadcast_cells"]
+
 ParameterBlock = dict[str, Array]
 ParameterShapes = dict[str, tuple[int, ...]]
 

@@ -19,9 +19,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
-from harmonium.streams import normal
-from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.streams import normal
+from harmonium.typing import Array
+from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, accept, draw_from_hat, make_hat
 
 __all__ = ["Gaussian", "draw", "write_statistics"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
+from harmonium.numerics.compilation import compiled
+from harmonium.typing import Array
 from harmonium.units import bernoulli, categorical, gaussian, truncated_gamma
-from harmonium.units.contract import Array, Unit
+from harmonium.units.contract import Unit
 
 __all__ = ["UNITS", "draw", "unit_code", "write_statistics"]
 

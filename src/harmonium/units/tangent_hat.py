@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.compilation import compiled
-from harmonium.streams import open_uniform
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.streams import open_uniform
 
 __all__ = ["MOST_PROPOSALS", "Hat", "Piece", "accept", "draw_exponential", "draw_from_hat", "make_hat"]
 

@@ -17,10 +17,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonium.compilation import compiled
-from harmonium.streams import spawn
+from harmonium.numerics.compilation import compiled
+from harmonium.numerics.streams import spawn
+from harmonium.typing import Array
 from harmonium.units.arguments import IntervalArguments
-from harmonium.units.contract import Array, Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, accept, draw_exponential, draw_from_hat, make_hat
 
 __all__ = ["TruncatedGamma", "draw", "interval_mass", "sample", "write_statistics"]

@@ -29,8 +29,12 @@ SETTINGS = {
 def as_json(frame):
     """A table with every digit; None where missing."""
     columns = ["|".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
-    values = [[None if pd.isna(v) else v.item() if isinstance(v, np.generic) else v for v in frame.iloc[:, i]] for i in range(frame.shape[1])]
-    return {name: [str(v) if isinstance(v, float) and np.isinf(v) else v for v in column] for name, column in zip(columns, values, strict=True)}
+    values = [
+        [None if pd.isna(v) else v.item() if isinstance(v, np.generic) else v for v in frame.iloc[:, i]] for i in range(frame.shape[1])
+    ]
+    return {
+        name: [str(v) if isinstance(v, float) and np.isinf(v) else v for v in column] for name, column in zip(columns, values, strict=True)
+    }
 
 
 def answers(model, X, y):
@@ -47,7 +51,9 @@ def answers(model, X, y):
         for word, given in givens.items():
             out[f"{e}.survival{word}"] = model.predict_survival_function(part, name, times, given=given, return_array=True)
             out[f"{e}.density{word}"] = model.predict_density(part, name, times, given=given)
-            out[f"{e}.cumulative_hazard{word}"] = model.predict_cumulative_hazard_function(part, name, times, given=given, return_array=True)
+            out[f"{e}.cumulative_hazard{word}"] = model.predict_cumulative_hazard_function(
+                part, name, times, given=given, return_array=True
+            )
             out[f"{e}.hazard{word}"] = model.predict_hazard(part, name, times, given=given)
             out[f"{e}.quantile{word}"] = model.predict_quantile(part, 0.25, name, given=given)
             out[f"{e}.median{word}"] = model.predict_median(part, name, given=given)

@@ -1,0 +1,1 @@
+"""A fitted model and everything that is asked of it."""

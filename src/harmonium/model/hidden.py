@@ -1,0 +1,196 @@
+"""Hidden states given what is known of each row: all of them with their probabilities, or a sample.
+
+Given the hidden units all visible units are independent and their distributions known, so that every answer is an average over hidden
+states. Up to :data:`~harmonium.engine.states.EXACT_LIMIT` units they are enumerated; beyond, drawn by Gibbs sampling. A sampled answer
+averages what is known given the state, not indicators (Rao-Blackwell), and comes with its Monte-Carlo error (eq. 26).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import t as student
+
+from harmonium.cells import Cells
+from harmonium.engine.exact import posterior
+from harmonium.engine.gibbs import Chains
+from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT, hidden_states
+from harmonium.typing import Array
+
+__all__ = ["Answer", "Enumerated", "Hidden", "Sampled", "SamplingWarning", "hidden_given", "row_chunks", "sample_hidden"]
+
+_N_CHAINS = 16
+_N_BURN_IN = 100
+_N_DRAWS = 50
+_SWEEPS_BETWEEN = 2
+_POOR_R_HAT = 1.1
+_ROWS_AT_ONCE = 64  # of sampled rows, whose states are expanded together
+
+ByState = Callable[[Array, int], Array]
+"""Maps states (n_states, n_hidden) and a row to answers (n_states, n_answers)."""
+
+
+class SamplingWarning(UserWarning):
+    """Chains have not mixed; their answers are uncertain beyond their stated error."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Averages over hidden states, (rows, answers), and how far sampling leaves them uncertain.
+
+    Attributes
+    ----------
+    mean : ndarray
+    standard_error : ndarray
+        Monte-Carlo error; zero if states were enumerated.
+    r_hat : ndarray
+        Potential scale reduction: near 1 if chains agree; exactly 1 if states were enumerated.
+    """
+
+    mean: Array
+    standard_error: Array
+    r_hat: Array
+
+    @classmethod
+    def exact(cls, mean: Array) -> Answer:
+        """Without error."""
+        return cls(mean, np.zeros_like(mean), np.ones_like(mean))
+
+    def error(self, confidence: float = 0.99) -> Array:
+        """Half the width of a confidence interval for the exact answer."""
+        quantile: float = student.ppf(0.5 + 0.5 * confidence, _N_CHAINS - 1)
+        return quantile * self.standard_error
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """Every hidden state (states, hidden), and its probability in every row (rows, states)."""
+
+    states: Array
+    weights: Array
+
+    def part(self, rows: NDArray[np.bool_]) -> Enumerated:
+        """Of some rows."""
+        return Enumerated(self.states, self.weights[rows])
+
+    def average(self, by_state: ByState, groups: NDArray[np.int64]) -> Answer:
+        """Average over states; rows of one group (0, 1, ...) have the same answers by state, found for the first of them."""
+        firsts = np.unique(groups, return_index=True)[1]
+        mean: Array | None = None
+        for group, first in enumerate(firsts):
+            rows = slice(None) if firsts.size == 1 else groups == group
+            part = self.weights[rows] @ by_state(self.states, int(first))
+            if mean is None:
+                mean = part if firsts.size == 1 else np.empty((groups.size, part.shape[1]))
+            mean[rows] = part
+        assert mean is not None, "a table without rows has no answers"
+        return Answer.exact(mean)
+
+    def expected(self) -> Array:
+        """p(h = 1) of every hidden unit, (rows, hidden)."""
+        expected: Array = self.weights @ self.states
+        return expected
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """A state for each row, (rows, hidden)."""
+        cumulative = np.cumsum(self.weights, axis=1)
+        chosen = np.sum(rng.random((len(cumulative), 1)) * cumulative[:, -1:] >= cumulative, axis=1)
+        return np.asarray(self.states[np.minimum(chosen, len(self.states) - 1)])
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Hidden states drawn for every row, (rows, chains, draws, hidden)."""
+
+    states: NDArray[np.bool_]
+
+    def part(self, rows: NDArray[np.bool_]) -> Sampled:
+        """Of some rows."""
+        return Sampled(self.states[rows])
+
+    def average(self, by_state: ByState, groups: NDArray[np.int64]) -> Answer:
+        """Average over draws; warns if chains disagree."""
+        parts = []
+        for row in range(len(groups)):
+            n_chains, n_draws, n_hidden = self.states.shape[1:]
+            values = by_state(self.states[row].reshape(-1, n_hidden).astype(float), row)
+            parts.append(_summary(values.reshape(n_chains, n_draws, -1)))
+        answer = Answer(*(np.stack(part) for part in zip(*parts, strict=True)))
+        worst = float(answer.r_hat.max(initial=1.0))
+        if worst > _POOR_R_HAT:
+            warnings.warn(
+                f"chains of Gibbs sampling disagree (R-hat up to {worst:.2f}); answers are uncertain beyond their stated error. "
+                f"A model with at most {EXACT_LIMIT} hidden units answers exactly",
+                SamplingWarning,
+                stacklevel=2,
+            )
+        return answer
+
+    def expected(self) -> Array:
+        """p(h = 1) of every hidden unit, (rows, hidden)."""
+        return np.asarray(self.states.mean(axis=(1, 2)))
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """A state for each row: one of its draws."""
+        n_rows, n_chains, n_draws, _ = self.states.shape
+        chosen = np.arange(n_rows), rng.integers(n_chains, size=n_rows), rng.integers(n_draws, size=n_rows)
+        return np.asarray(self.states[chosen], dtype=np.float64)
+
+
+Hidden = Enumerated | Sampled
+
+
+def hidden_given(parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Hidden:
+    """Hidden states given the cells of each row (eq. 7): enumerated if there are few enough units.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    cells : Cells
+    rng : numpy.random.Generator
+        Used beyond enumeration only.
+    n_threads : int, optional
+    """
+    if parameters.n_hidden <= EXACT_LIMIT:
+        return Enumerated(hidden_states(parameters.n_hidden), posterior(parameters, cells, n_threads))
+    return sample_hidden(parameters, cells, rng, n_threads)
+
+
+def sample_hidden(parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Sampled:
+    """Hidden states drawn by Gibbs sampling, whatever their number."""
+    chains = Chains.start(parameters, cells, rng, chains_per_row=_N_CHAINS, n_threads=n_threads)
+    # Chains begin with few to nearly all units on: if they then agree, it is not because they began alike.
+    activity = np.tile(np.linspace(0.05, 0.95, _N_CHAINS), cells.n_rows)
+    natural = parameters.natural()
+    begin = (rng.random((parameters.n_hidden, activity.size)) < activity).astype(float)
+    chains.draw_given(natural.bias[:, None] + natural.coupling @ begin, n_threads)
+    chains.sweep(parameters, _N_BURN_IN, n_threads)
+    out = np.empty((cells.n_rows, _N_CHAINS, _N_DRAWS, parameters.n_hidden), dtype=bool)
+    for k in range(_N_DRAWS):
+        chains.sweep(parameters, _SWEEPS_BETWEEN, n_threads)
+        drawn = rng.random(chains.fields.shape) < expit(-chains.fields)
+        out[:, :, k] = drawn.T.reshape(cells.n_rows, _N_CHAINS, -1)
+    return Sampled(out)
+
+
+def _summary(values: Array) -> tuple[Array, Array, Array]:
+    """Mean, standard error and R-hat of values (chains, draws, answers) (eq. 26)."""
+    n_draws = values.shape[1]
+    of_chain = values.mean(axis=1)
+    between, within = of_chain.var(axis=0, ddof=1), values.var(axis=1, ddof=1).mean(axis=0)
+    spread = within > 1e-300
+    ratio = (n_draws - 1) / n_draws + np.where(spread, between, 0.0) / np.where(spread, within, 1.0)
+    return of_chain.mean(axis=0), np.sqrt(between / len(of_chain)), np.sqrt(np.maximum(ratio, 1.0))
+
+
+def row_chunks(cells: Cells, n_hidden: int) -> Iterator[slice]:
+    """Slices of rows for which all states' probabilities, or all draws, fit into memory."""
+    size = max(1, (1 << 24) >> n_hidden) if n_hidden <= EXACT_LIMIT else _ROWS_AT_ONCE
+    for start in range(0, cells.n_rows, size):
+        yield slice(start, min(start + size, cells.n_rows))

@@ -1,0 +1,1 @@
+"""Ground floor of the numerics: compilation, random streams, exponentials, quadrature."""
