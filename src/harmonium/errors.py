@@ -23,9 +23,11 @@ __all__ = [
     "CompilationWarning",
     "EndpointWarning",
     "ExtrapolationWarning",
+    "GenerationWarning",
     "HarmoniumWarning",
     "IdentifierWarning",
     "IgnoredColumnWarning",
+    "IndexWarning",
     "InterruptionWarning",
     "LeakageWarning",
     "MetricWarning",
@@ -144,6 +146,10 @@ class TextWarning(HarmoniumWarning):
     """A column holds text among numbers, so that it is modelled as a category."""
 
 
+class IndexWarning(HarmoniumWarning):
+    """The rows of two tables have different labels."""
+
+
 class LeakageWarning(HarmoniumWarning):
     """A covariate holds what is known only afterwards."""
 
@@ -162,6 +168,10 @@ class UnknownEndpointWarning(HarmoniumWarning):
 
 class ExtrapolationWarning(HarmoniumWarning):
     """A time lies beyond what was observed in training."""
+
+
+class GenerationWarning(HarmoniumWarning):
+    """A model is asked for data that it was not trained to generate."""
 
 
 class SamplingWarning(HarmoniumWarning):

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
-from harmonium.engine.states import EXACT_LIMIT
-from harmonium.metrics.concordance import concordance_index
-from harmonium.model.explanation import Explanation
-from harmonium.model.generation import Generation
-from harmonium.model.likelihood import Likelihood
-from harmonium.model.predictions import Predictions
-from harmonium.model.storage import load_model, save_model
+from harmonium.model.bootstrap import dependence_with_intervals
+from harmonium.model.explanation import code_names
+from harmonium.model.fitted import Fitted
+from harmonium.model.fitting import Recipe, encode_training_table, fit_model, grown
+from harmonium.model.survival_model import SurvivalModel
+from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
-from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
-from harmonium.training.exact_trainer import ExactTrainer
-from harmonium.training.history import History
-from harmonium.training.objective import denominator_cells, objective_terms
-from harmonium.training.progress import progress
-from harmonium.training.ties import ties_as_intervals
+from harmonium.training.contrastive import Contrastive, ContrastiveState
+from harmonium.training.trainer import Trainer
 from harmonium.typing import Array
 
-__all__ = ["OF_THE_SESSION", "SurvivalHarmonium", "load"]
-
-_CONTRASTIVE_L2 = 1e-3
-OF_THE_SESSION = ("verbose", "n_jobs", "warm_start", "early_stopping")
-"""Settings that say how a fit was run, and nothing about the model."""
+__all__ = ["SurvivalHarmonium"]
 
 
-class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEstimator):  # type: ignore[misc]
-    """Joint model of several endpoints and covariates with gaps.
+class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Joint model of several endpoints and covariates, of which values may be missing.
 
     Parameters
     ----------
@@ -46,68 +35,50 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
     objective : "conditional", "joint" or float
         What is maximised: the likelihood of the times given the covariates, of both together, or a weight of the former between 0
         (joint) and 1 (conditional). "joint" is for imputing covariates and generating cohorts; such a model predicts less well.
-    l2 : "auto" or float
-        Precision of the prior on covariates' couplings; "auto" lets the data choose.
     time_scale : "kaplan-meier", "linear" or "log"
         How time is mapped to the unit interval.
     horizon : float or mapping of endpoint to float, optional
-        Where the time scale ends; by default just beyond the last recording, or nowhere ("kaplan-meier").
+        Where the time scale ends; by default just beyond the last observed time, or nowhere ("kaplan-meier").
     roles : mapping, optional
         Roles of columns, where they should not be inferred: "numeric", "binary", "categorical" or "ignored".
-    n_starts : int
-        Short runs of the optimiser from which the best is carried on.
-    max_iter : int
-        Most iterations of the optimiser.
-    trainer : "auto", "exact" or "contrastive"
+    trainer : "auto", "exact", "contrastive", Exact or Contrastive
         Exact likelihood, or the paper's contrastive divergence, which takes any number of hidden units; "auto" is exact while the
-        hidden states can be enumerated.
-    learning_rate : float
-        This and the next seven are of the contrastive trainer.
-    momentum : float
-        Part of the previous update that is kept.
-    batch_size : int
-        Rows in an update.
-    n_epochs : int
-        Passes over all rows.
-    n_steps : int
-        Gibbs sweeps in each phase.
-    persistent : bool
-        Negative chains go on from one update to the next instead of beginning at the data.
-    optimiser : "sgd" or "adam"
-        Plain steps with momentum, or steps scaled by the gradients seen so far.
-    centred : bool
-        Take the gradient of couplings between deviations from the mean, which does not mix them with biases.
+        hidden states can be enumerated. A trainer owns its settings and its penalty: ``hm.Exact(l2=1.0)``.
     warm_start : bool
-        Go on from the parameters of the last fit.
+        Continue from the parameters of the last fit.
     early_stopping : int, optional
         With validation data, stop once their log-likelihood has not improved this many times (it is looked at every ten iterations).
     verbose : bool
-        Show a progress bar, on terminals.
+        Show progress on standard error.
     random_state : int or numpy.random.Generator, optional
     n_jobs : int, optional
-        Threads; by default as many as there are cores. Results do not depend on it.
+        Threads; None and -1 mean as many as there are cores. Results do not depend on it.
 
     Attributes
     ----------
-    paper_parameters_ : dict
-        Parameters under the paper's names.
+    fitted_ : Fitted
+        The fitted model: what :meth:`save` writes.
+    history_ : DataFrame
+        Progress of the optimiser.
     encoding_ : Encoding
         Roles and encodings of columns, time scales of endpoints.
     parameters_ : Parameters
         The paper's parameters.
+    paper_parameters_ : dict
+        Parameters under the paper's names.
     endpoint_names_ : tuple of str
+    event_times_ : dict
+        Distinct event times of each endpoint in training.
+    converged_ : bool or None
+        Whether the optimiser met its criterion; None for the contrastive trainer, which has none.
     l2_ : float
         The precision used.
     n_rows_ : int
         Rows in training.
-    history_ : DataFrame
-        Progress of the optimiser.
     n_iter_ : int
         Iterations of the optimiser, or epochs.
     n_evaluations_ : int
         Gradients computed.
-    event_times_ : dict
-        Distinct event times of each endpoint in training.
     evaluation_ : dict or None
         How well the model predicts rows that it was not fitted to, if that was measured: ``method`` says on what, ``scores`` has the
         metrics of each endpoint. With validation data it is their concordance; ``harmonium fit --report`` cross-validates.
@@ -121,28 +92,15 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
     (2, 2)
     """
 
-    _contrastive_state: ContrastiveState | None = None
-
     def __init__(
         self,
         n_hidden: int = 4,
         *,
         objective: str | float = "conditional",
-        l2: str | float = "auto",
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
         roles: Mapping[Any, str] | None = None,
-        n_starts: int = 6,
-        max_iter: int = 1000,
-        trainer: str = "auto",
-        learning_rate: float = 0.01,
-        momentum: float = 0.5,
-        batch_size: int = 100,
-        n_epochs: int = 500,
-        n_steps: int = 1,
-        persistent: bool = True,
-        optimiser: str = "sgd",
-        centred: bool = False,
+        trainer: str | Trainer = "auto",
         warm_start: bool = False,
         early_stopping: int | None = None,
         verbose: bool = False,
@@ -151,26 +109,17 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
     ) -> None:
         self.n_hidden = n_hidden
         self.objective = objective
-        self.l2 = l2
         self.time_scale = time_scale
         self.horizon = horizon
         self.roles = roles
-        self.n_starts = n_starts
-        self.max_iter = max_iter
         self.trainer = trainer
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.n_steps = n_steps
-        self.persistent = persistent
-        self.optimiser = optimiser
-        self.centred = centred
         self.warm_start = warm_start
         self.early_stopping = early_stopping
         self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    # --- training ---
 
     def fit(self, X: Any, y: Any, *, validation: tuple[Any, Any] | None = None) -> SurvivalHarmonium:
         """Fit to covariates and endpoints.
@@ -178,7 +127,7 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
         Parameters
         ----------
         X : DataFrame or array
-            Covariates; gaps are fine.
+            Covariates; values may be missing.
         y : DataFrame or structured array
             What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time) for one endpoint.
         validation : tuple (X, y), optional
@@ -189,30 +138,21 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
         -------
         self
         """
-        conditional = self._check_settings()
-        if self.early_stopping is not None and validation is None:
-            raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
-        known = parse_endpoints(y)
-        start: Parameters | None = getattr(self, "parameters_", None) if self.warm_start else None
-        if start is None:
-            self._learn_encoding(X, known)
-        recorded, entry = self._training_cells(X, known)
-        rng = np.random.default_rng(self.random_state)
-        exact = self._trains_exactly()
-        with progress(self.verbose, None if exact else self.n_epochs) as listener:
-            validate = None if validation is None else self._validation(*validation)
-            history = History(listener, validate, self.early_stopping)
-            if exact:
-                self._fit_exactly(recorded, entry, conditional, rng, history, start)
-            else:
-                trainer, given = self._contrastive_trainer(), self._conditioned_on(recorded, entry, conditional)
-                self.parameters_ = trainer.fit(recorded, given, self.n_hidden, rng, history, start)
-                self.l2_, self.n_evaluations_ = trainer.l2, 0
-        self.history_ = history.to_frame()
-        self.n_iter_ = max(1, len(self.history_))
-        self.n_rows_ = recorded.n_rows
-        self.evaluation_ = None if validation is None else self._on_validation_data()
-        self.__dict__.pop("_contrastive_state", None)
+        recipe = self.recipe()
+        start = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
+        table = encode_training_table(recipe, X, y, start)
+        self.fitted_, self.history_ = fit_model(
+            recipe,
+            table,
+            start=start,
+            validation=validation,
+            patience=self.early_stopping,
+            verbose=self.verbose,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        self._name_features(X)
+        self.__dict__.pop("_contrastive", None)
         return self
 
     def partial_fit(self, X: Any, y: Any) -> SurvivalHarmonium:
@@ -229,140 +169,137 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
         -------
         self
         """
-        conditional = self._check_settings()
-        known = parse_endpoints(y)
-        rng = np.random.default_rng(self.random_state)
-        if not hasattr(self, "encoding_"):
-            self._learn_encoding(X, known)
-        recorded, entry = self._training_cells(X, known)
-        trainer = self._contrastive_trainer()
-        if self._contrastive_state is None:
-            self._contrastive_state = trainer.start(recorded, self.n_hidden, rng, getattr(self, "parameters_", None))
-            self._contrastive_rng = rng
-        state = self._contrastive_state
-        trainer.partial_fit(state, recorded, self._conditioned_on(recorded, entry, conditional), self._contrastive_rng)
-        self.parameters_ = state.parameters
-        self.l2_, self.n_evaluations_, self.history_ = trainer.l2, 0, History().to_frame()
-        self.n_rows_, self.n_iter_ = getattr(self, "n_rows_", 0) + recorded.n_rows, getattr(self, "n_iter_", 0) + 1
-        self.evaluation_ = None
+        recipe = self.recipe()
+        trainer = recipe.resolved() if isinstance(recipe.resolved(), Contrastive) else Contrastive()
+        known: Fitted | None = getattr(self, "fitted_", None)
+        table = encode_training_table(recipe, X, y, known)
+        objective = table.objective(recipe.conditional)
+        state: ContrastiveState | None = self.__dict__.get("_contrastive")
+        if state is None:
+            rng = np.random.default_rng(self.random_state)
+            state = trainer.start(objective, int(recipe.n_hidden), rng, None if known is None else known.parameters)
+            self._contrastive = state
+        trainer.partial_fit(state, objective)
+        if known is None:
+            summary = TrainingSummary(settings=recipe.settings(self.random_state), l2=trainer.l2)
+            known = Fitted(table.encoding, state.parameters, summary, self.n_jobs)
+            self.history_ = pd.DataFrame()
+            self._name_features(X)
+        self.fitted_ = grown(known, state.parameters, len(table.covariates))
         return self
 
-    def _learn_encoding(self, X: Any, known: Endpoints) -> None:
-        self.encoding_ = Encoding.fit(X, known, self.roles, self.time_scale, self.horizon)
-        self.endpoint_names_ = known.names
-        self.event_times_ = {name: np.unique(known.lower[known.event[:, e], e]) for e, name in enumerate(known.names)}
-        self.n_features_in_ = len(self.encoding_.columns)
+    def recipe(self) -> Recipe:
+        """The settings that describe the model."""
+        return Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer)
+
+    def _name_features(self, X: Any) -> None:
         names = [column.name for column in self.encoding_.columns]
-        if hasattr(self, "feature_names_in_"):
-            delattr(self, "feature_names_in_")
+        self.__dict__.pop("feature_names_in_", None)
         if all(isinstance(name, str) for name in names) and hasattr(X, "columns"):
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _training_cells(self, X: Any, known: Endpoints) -> tuple[Cells, Array]:
-        covariates = self._covariates(X)
-        if len(covariates) != len(known.lower):
-            raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
-        if known.names != self.endpoint_names_:
-            raise ValueError(f"y must have the endpoints {self.endpoint_names_}; found {known.names}")
-        return self.encoding_.cells(covariates, *self.encoding_.times(ties_as_intervals(known))), self.encoding_.entry(known)
-
-    def _trains_exactly(self) -> bool:
-        if self.trainer == "exact" and self.n_hidden > EXACT_LIMIT:
-            raise ValueError(
-                f'the exact trainer takes at most {EXACT_LIMIT} hidden units; found {self.n_hidden}. Use trainer="contrastive"'
-            )
-        return self.trainer == "exact" or (self.trainer == "auto" and self.n_hidden <= EXACT_LIMIT)
-
-    def _fit_exactly(
-        self, recorded: Cells, entry: Array, conditional: float, rng: np.random.Generator, history: History, start: Parameters | None
-    ) -> None:
-        trainer = ExactTrainer(
-            precision=None if self.l2 == "auto" else float(self.l2),
-            n_starts=self.n_starts,
-            max_iterations=self.max_iter,
-            n_threads=self.n_jobs,
-        )
-        terms = objective_terms(recorded, entry, conditional)
-        fit = trainer.fit(terms, self.n_hidden, conditional, rng, history, None if start is None else start.natural())
-        self.parameters_, self.l2_, self.n_evaluations_ = fit.parameters, fit.precision, fit.n_evaluations
-
-    def _contrastive_trainer(self) -> ContrastiveTrainer:
-        return ContrastiveTrainer(
-            learning_rate=self.learning_rate,
-            momentum=self.momentum,
-            batch_size=self.batch_size,
-            n_epochs=self.n_epochs,
-            n_steps=self.n_steps,
-            persistent=self.persistent,
-            l2=_CONTRASTIVE_L2 if self.l2 == "auto" else float(self.l2),
-            optimiser=self.optimiser,
-            centred=self.centred,
-        )
-
-    def _conditioned_on(self, recorded: Cells, entry: Array, conditional: float) -> Cells | None:
-        """What the contrastive trainer's negative chains are clamped to, if to anything."""
-        if 0.0 < conditional < 1.0:
-            warnings.warn(
-                f"the contrastive trainer knows no weights: objective={self.objective!r} trains the joint likelihood. "
-                'Say objective="joint" if that is meant',
-                UserWarning,
-                stacklevel=3,
-            )
-        return denominator_cells(recorded, entry, conditional)
-
-    def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
-        candidate, known = clone(self), self._endpoints(y)
-        for name in ("encoding_", "endpoint_names_", "event_times_", "n_features_in_"):
-            setattr(candidate, name, getattr(self, name))
-
-        def metrics(parameters: Parameters) -> dict[str, float]:
-            candidate.parameters_ = parameters
-            by_name = {f"concordance {name}": concordance_index(y, candidate.predict(X, name), endpoint=name) for name in known.names}
-            return {"validation": float(candidate.log_likelihood(X, y).mean()), **by_name}
-
-        return metrics
-
-    def _on_validation_data(self) -> dict[str, Any]:
-        """Concordance where validation was best: of the parameters that were kept."""
-        best = self.history_.loc[self.history_["validation"].idxmax()]
-        scores = {name: {"C-index": float(best[f"concordance {name}"])} for name in self.endpoint_names_}
-        return {"method": "validation data, by which the parameters were chosen", "scores": scores}
-
-    def _check_settings(self) -> float:
-        """Refuse settings that make no sense; return the objective's weight."""
-        if not (isinstance(self.n_hidden, (int, np.integer)) and self.n_hidden >= 0):
-            raise ValueError(f"n_hidden must be a whole number that is not negative; found {self.n_hidden!r}")
-        if self.l2 != "auto" and not (isinstance(self.l2, (int, float)) and self.l2 >= 0.0):
-            raise ValueError(f'l2 must be "auto" or a number that is not negative; found {self.l2!r}')
-        for name, allowed in (("trainer", ("auto", "exact", "contrastive")), ("optimiser", ("sgd", "adam"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}; found {getattr(self, name)!r}")
-        weight = {"conditional": 1.0, "joint": 0.0}.get(self.objective, self.objective)  # type: ignore[arg-type]
-        if not (isinstance(weight, (int, float)) and 0.0 <= weight <= 1.0):
-            raise ValueError(f'objective must be "conditional", "joint" or a weight between 0 and 1; found {self.objective!r}')
-        return float(weight)
+    # --- what was fitted ---
 
     @property
-    def paper_parameters_(self) -> dict[str, Array]:
-        """The paper's W_A, a_A (Bernoulli), W_B, V, a_B, c (times), W_C, a_C, sigma (Gaussian) and b; categories excepted."""
-        check_is_fitted(self, "parameters_")
-        letters = {"bernoulli": "A", "truncated_gamma": "B", "gaussian": "C"}
-        out: dict[str, Array] = {"b": self.parameters_.hidden_bias}
-        for block, own in zip(self.encoding_.layout.blocks, self.parameters_.blocks, strict=True):
-            letter = letters.get(block.unit.name)
-            if letter is not None:
-                out.update({f"{name}_{letter}" if name in ("W", "a") else name: array for name, array in own.items()})
-        return out
+    def fitted(self) -> Fitted:
+        """The fitted model that answers."""
+        check_is_fitted(self, "fitted_")
+        model: Fitted = self.fitted_.with_jobs(self.n_jobs)
+        return model
 
-    def save(self, path: Any) -> None:
-        """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it.
+    @property
+    def encoding_(self) -> Encoding:
+        """Roles and encodings of columns, time scales of endpoints."""
+        return self.fitted_.encoding
+
+    @property
+    def parameters_(self) -> Parameters:
+        """The paper's parameters."""
+        return self.fitted_.parameters
+
+    @property
+    def endpoint_names_(self) -> tuple[str, ...]:
+        """In the order of the training table."""
+        return self.fitted_.encoding.endpoint_names
+
+    @property
+    def event_times_(self) -> dict[str, Array]:
+        """Distinct event times of each endpoint in training."""
+        return {endpoint.name: endpoint.event_times for endpoint in self.fitted_.encoding.endpoints}
+
+    @property
+    def n_features_in_(self) -> int:
+        """Covariates in training."""
+        return len(self.fitted_.encoding.columns)
+
+    @property
+    def converged_(self) -> bool | None:
+        """Whether the optimiser met its criterion."""
+        return self.fitted_.training.converged
+
+    @property
+    def l2_(self) -> Any:
+        """The precision, or penalty, that was used."""
+        return self.fitted_.training.l2
+
+    @property
+    def n_rows_(self) -> int:
+        """Rows in training."""
+        return self.fitted_.training.n_rows
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the optimiser, or epochs."""
+        return self.fitted_.training.n_iter
+
+    @property
+    def n_evaluations_(self) -> int:
+        """Gradients computed."""
+        return self.fitted_.training.n_evaluations
+
+    @property
+    def evaluation_(self) -> Mapping[str, Any] | None:
+        """How well the model predicts rows that it was not fitted to, if that was measured."""
+        return self.fitted_.training.evaluation
+
+    # --- scikit-learn ---
+
+    def transform(self, X: Any, *, given: Any = None) -> Array:
+        """Latent codes: p(h = 1) of every hidden unit (eq. 7), (rows, hidden units)."""
+        return super().transform(X, given=given)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the latent codes: hidden0, hidden1, ..."""
+        return code_names(self.fitted)
+
+    def dependence(
+        self, X: Any, y: Any = None, *, n_bootstrap: int = 0, confidence: float = 0.95, random_state: Any = None
+    ) -> pd.DataFrame:
+        """Do endpoints attract or repel each other? Kendall's tau of each pair under the model (eq. 25).
 
         Parameters
         ----------
-        path : path-like
+        X : DataFrame or array
+            Covariates of the subjects that are compared.
+        y : DataFrame, optional
+            Their endpoints; needed for the bootstrap only.
+        n_bootstrap : int
+            Refits to resampled rows, for confidence intervals, at least 2; the fits begin at this model's parameters.
+        confidence : float
+        random_state : int or numpy.random.Generator, optional
+            Of the resampling.
+
+        Returns
+        -------
+        DataFrame
+            For each pair: ``tau`` between all subjects and ``tau_given_covariates`` between subjects with the same covariates, averaged;
+            with a bootstrap, intervals. Positive: subjects that have one event early tend to have the other early.
         """
-        check_is_fitted(self, "parameters_")
-        save_model(self, path)
+        if not n_bootstrap:
+            return super().dependence(X)
+        if y is None:
+            raise ValueError("the bootstrap refits the model and needs y")
+        return dependence_with_intervals(self.recipe(), self.fitted, X, y, n_bootstrap, confidence, random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -371,34 +308,3 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def load(path: Any) -> SurvivalHarmonium:
-    """Read a model from a file that :meth:`SurvivalHarmonium.save` wrote. Executes no code.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    SurvivalHarmonium
-
-    Raises
-    ------
-    harmonium.model.storage.ModelFileError
-        If the file is damaged, foreign, or written by a newer version.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, harmonium as hm
-    >>> X, y = hm.datasets.make_three_way(100, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=1, n_starts=1, max_iter=5, random_state=0).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "model.harmonium"
-    ...     model.save(path)
-    ...     again = hm.load(path)
-    >>> bool((again.predict(X) == model.predict(X)).all())
-    True
-    """
-    return load_model(path, SurvivalHarmonium)

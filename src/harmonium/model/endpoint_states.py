@@ -72,13 +72,17 @@ class EndpointStates:
         """P(x > position), (states, positions)."""
         return np.exp(self.log_survival(positions))
 
-    def density(self, positions: Array) -> Array:
-        """Density of x, (states, positions)."""
+    def log_density(self, positions: Array) -> Array:
+        """Ln of the density of x, (states, positions)."""
         lower, upper = self.within
         inside = (positions > lower) & (positions <= upper)
         log_x = np.log(np.where(inside, positions, 1.0))
         log_density = (self.shape[:, None] - 1.0) * log_x - self.rate[:, None] * positions - self._log_total()[:, None]
-        return np.where(inside, np.exp(log_density), 0.0)
+        return np.where(inside, log_density, -np.inf)
+
+    def density(self, positions: Array) -> Array:
+        """Density of x, (states, positions)."""
+        return np.exp(self.log_density(positions))
 
     def mean(self) -> Array:
         """Mean of x in every state, (states,)."""

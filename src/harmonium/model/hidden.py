@@ -7,7 +7,6 @@ averages what is known given the state, not indicators (Rao-Blackwell), and come
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -21,9 +20,10 @@ from harmonium.engine.exact import posterior
 from harmonium.engine.gibbs import Chains
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT, hidden_states
+from harmonium.errors import SamplingWarning, warn
 from harmonium.typing import Array
 
-__all__ = ["Answer", "Enumerated", "Hidden", "Sampled", "SamplingWarning", "hidden_given", "row_chunks", "sample_hidden"]
+__all__ = ["Answer", "Enumerated", "Hidden", "Sampled", "hidden_given", "row_chunks", "sample_hidden", "stacked"]
 
 _N_CHAINS = 16
 _N_BURN_IN = 100
@@ -34,10 +34,6 @@ _ROWS_AT_ONCE = 64  # of sampled rows, whose states are expanded together
 
 ByState = Callable[[Array, int], Array]
 """Maps states (n_states, n_hidden) and a row to answers (n_states, n_answers)."""
-
-
-class SamplingWarning(UserWarning):
-    """Chains have not mixed; their answers are uncertain beyond their stated error."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,13 @@ class Answer:
         """Half the width of a confidence interval for the exact answer."""
         quantile: float = student.ppf(0.5 + 0.5 * confidence, _N_CHAINS - 1)
         return quantile * self.standard_error
+
+
+def stacked(parts: list[Answer]) -> Answer:
+    """Answers of all chunks of rows."""
+    if len(parts) == 1:
+        return parts[0]
+    return Answer(*(np.concatenate(arrays) for arrays in zip(*((p.mean, p.standard_error, p.r_hat) for p in parts), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,10 @@ class Sampled:
         answer = Answer(*(np.stack(part) for part in zip(*parts, strict=True)))
         worst = float(answer.r_hat.max(initial=1.0))
         if worst > _POOR_R_HAT:
-            warnings.warn(
+            warn(
                 f"chains of Gibbs sampling disagree (R-hat up to {worst:.2f}); answers are uncertain beyond their stated error. "
                 f"A model with at most {EXACT_LIMIT} hidden units answers exactly",
                 SamplingWarning,
-                stacklevel=2,
             )
         return answer
 

@@ -6,24 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from harmonium.cells import Cells
-from harmonium.engine.parameters import Parameters
-from harmonium.model.curves import groups_of_intervals, own_interval, stacked
 from harmonium.model.endpoint_states import EndpointStates
-from harmonium.model.hidden import Answer, hidden_given, row_chunks
+from harmonium.model.hidden import Answer
+from harmonium.model.known_rows import KnownRows, groups_of_intervals, own_interval
 from harmonium.typing import Array
 
 __all__ = ["joint_density", "joint_survival"]
 
 
-def joint_survival(
-    parameters: Parameters,
-    cells: Cells,
-    columns: Sequence[int],
-    positions: Sequence[Array],
-    rng: np.random.Generator,
-    n_threads: int | None = None,
-) -> Answer:
+def joint_survival(rows: KnownRows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
     """P(x_1 > u_1, x_2 > u_2, ...) given all cells (eq. 22), on the grid of some positions for each column.
 
     Returns
@@ -38,51 +29,33 @@ def joint_survival(
             return np.broadcast_to(np.where(at < lower, 1.0, 0.0), (states.shape.size, at.size))
         return states.survival(at)
 
-    return _on_grid(parameters, cells, columns, positions, of_endpoint, rng, n_threads)
+    return _on_grid(rows, columns, positions, of_endpoint)
 
 
-def joint_density(
-    parameters: Parameters,
-    cells: Cells,
-    columns: Sequence[int],
-    positions: Sequence[Array],
-    rng: np.random.Generator,
-    n_threads: int | None = None,
-) -> Answer:
+def joint_density(rows: KnownRows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
     """The density at the points of a grid, as :func:`joint_survival`; NaN where an event time is known."""
 
     def of_endpoint(states: EndpointStates, at: Array) -> Array:
         lower, upper = states.within
         return np.full((states.shape.size, at.size), np.nan) if lower == upper else states.density(at)
 
-    return _on_grid(parameters, cells, columns, positions, of_endpoint, rng, n_threads)
+    return _on_grid(rows, columns, positions, of_endpoint)
 
 
 def _on_grid(
-    parameters: Parameters,
-    cells: Cells,
-    columns: Sequence[int],
-    positions: Sequence[Array],
-    of_endpoint: Callable[[EndpointStates, Array], Array],
-    rng: np.random.Generator,
-    n_threads: int | None,
+    rows: KnownRows, columns: Sequence[int], positions: Sequence[Array], of_endpoint: Callable[[EndpointStates, Array], Array]
 ) -> Answer:
     """Products over endpoints, which are independent given the state, averaged over states."""
-    natural, offsets = parameters.natural(), parameters.layout.offsets
+    intervals = [own_interval(rows.cells, column) for column in columns]
+
+    def by_state(states: Array, row: int) -> Array:
+        product = np.ones((len(states), 1))
+        for column, at, (lower, upper) in zip(columns, positions, intervals, strict=True):
+            endpoint = rows.endpoint(column, states, (lower[row], upper[row]))
+            product = (product[:, :, None] * of_endpoint(endpoint, at)[:, None, :]).reshape(len(states), -1)
+        return product
+
+    groups = groups_of_intervals(*(bound for interval in intervals for bound in interval))
+    answer = rows.hidden.average(by_state, groups)
     shape = tuple(at.size for at in positions)
-    parts = []
-    for rows in row_chunks(cells, parameters.n_hidden):
-        part = cells.part(rows)
-        intervals = [own_interval(part, column) for column in columns]
-
-        def by_state(states: Array, row: int, intervals: list[tuple[Array, Array]] = intervals) -> Array:
-            product = np.ones((len(states), 1))
-            for column, at, (lower, upper) in zip(columns, positions, intervals, strict=True):
-                endpoint = EndpointStates.of(natural, int(offsets[column]), states, (lower[row], upper[row]))
-                product = (product[:, :, None] * of_endpoint(endpoint, at)[:, None, :]).reshape(len(states), -1)
-            return product
-
-        groups = groups_of_intervals(*(bound for interval in intervals for bound in interval))
-        parts.append(hidden_given(parameters, part, rng, n_threads).average(by_state, groups))
-    answer = stacked(parts)
     return Answer(*(array.reshape(-1, *shape) for array in (answer.mean, answer.standard_error, answer.r_hat)))

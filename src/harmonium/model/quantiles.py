@@ -1,54 +1,41 @@
 """Quantiles of an endpoint, by inverting its survival curve.
 
 Between neighbours of a fine grid the curve is the cubic that has its values and slopes at both; on a thousand intervals that is exact
-to about eight digits. A coarse grid tells first which part of the fine one a row needs.
+to about eight digits. A coarse grid says first which part of the fine one a row needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import NDArray
 
-from harmonium.cells import Cells
-from harmonium.engine.parameters import Parameters
-from harmonium.engine.states import EXACT_LIMIT
-from harmonium.model.curves import KnownRows
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["quantile"]
+__all__ = ["Curves", "invert_survival"]
 
 _N_INTERVALS = 1024
 _N_INTERVALS_SAMPLED = 128  # sampling is coarser than that anyway
 _STEP = 64  # fine intervals in a coarse one
 
+Curves = Callable[[Booleans, Array], tuple[Array, Array]]
+"""Maps chosen rows and positions on the unit interval to survival and density, each (chosen rows, positions)."""
 
-def quantile(
-    parameters: Parameters, cells: Cells, column: int, share: float, rng: np.random.Generator, n_threads: int | None = None
-) -> Array:
-    """The position until which the event has happened with probability ``share``, given all cells, for every row (eq. 24)."""
-    exact = parameters.n_hidden <= EXACT_LIMIT
+
+def invert_survival(curves: Curves, n_rows: int, level: float, *, exact: bool) -> Array:
+    """The position at which every row's survival falls to a level (eq. 24)."""
     grid = np.linspace(0.0, 1.0, (_N_INTERVALS if exact else _N_INTERVALS_SAMPLED) + 1)
-    lower, upper = cells.column(column)
-    out = np.where(lower == upper, lower, np.nan)
-    left = np.isnan(out)
-    if left.any():
-        known = KnownRows.of(parameters, cells.part(np.flatnonzero(left)), rng, n_threads)
-        out[left] = np.concatenate([_quantile(rows, column, grid, 1.0 - share) for rows in known])
-    return out
-
-
-def _quantile(rows: KnownRows, column: int, grid: Array, level: float) -> Array:
-    """Where survival falls to a level."""
-    coarse = _crossing(rows.survival(column, grid[::_STEP]).mean, level)
-    out = np.empty(coarse.size)
+    everybody = np.ones(n_rows, dtype=bool)
+    coarse = _crossing(curves(everybody, grid[::_STEP])[0], level)
+    out = np.empty(n_rows)
     for interval in np.unique(coarse):
         own = coarse == interval
-        part, fine = rows.part(own), grid[interval * _STEP : (interval + 1) * _STEP + 1]
-        out[own] = _invert(fine, part.survival(column, fine).mean, part.density(column, fine).mean, level)
+        fine = grid[interval * _STEP : (interval + 1) * _STEP + 1]
+        out[own] = _invert(fine, *curves(own, fine), level)
     return out
 
 
-def _crossing(alive: Array, level: float) -> NDArray[np.int64]:
+def _crossing(alive: Array, level: float) -> Integers:
     """The interval in which each of some falling curves (rows, positions) reaches a level."""
     return np.asarray(np.clip(np.sum(alive > level, axis=1) - 1, 0, alive.shape[1] - 2))
 

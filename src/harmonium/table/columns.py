@@ -5,31 +5,31 @@ Roles are inferred, or given by the user:
 * **numeric**: numbers with more than two distinct values; standardised.
 * **binary**: booleans, or two distinct values of any kind.
 * **categorical**: text or pandas categories with more than two levels.
-* **ignored**: nothing but gaps, or one value: such a column carries no information and takes no part in the model.
+* **ignored**: nothing but missing values, or one value: such a column carries no information and takes no part in the model.
 
 A level that was not seen in training is treated as missing, with a warning. Refused with the column's name and, where there is one,
-the row: dates, text among numbers, infinite values, and text with so many levels that it looks like an identifier.
+the row: dates, lists, text mixed with numbers, infinite values, and text with so many levels that it looks like an identifier.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pandas.api import types
 
-from harmonium.errors import first_offender
-from harmonium.table.frames import as_typed, numbers_of
-from harmonium.typing import Array
-from harmonium.units import Bernoulli, Categorical, Gaussian, Unit
+from harmonium.errors import TableError, UnseenLevelWarning, warn
+from harmonium.table.frames import as_typed, distinct_values, numbers_of, row_of
+from harmonium.typing import Array, Integers
 
-__all__ = ["ROLES", "Column", "infer_column"]
+if TYPE_CHECKING:
+    from harmonium.units.contract import Unit
+
+__all__ = ["ROLES", "Column", "infer_column", "learn_column"]
 
 ROLES = ("numeric", "binary", "categorical", "ignored")
 
@@ -57,7 +57,7 @@ class Column:
     ordered : bool
         Whether a pandas category has an order.
     missing : float
-        Share of the training rows in which it has a gap.
+        Fraction of the training rows in which it is missing.
     """
 
     name: Any
@@ -75,34 +75,35 @@ class Column:
     @property
     def unit(self) -> Unit:
         """The visible unit that models it."""
+        from harmonium.units import Bernoulli, Categorical, Gaussian  # noqa: PLC0415 - compiled code, which a summary does not need
+
         if self.role == "numeric":
             return Gaussian()
         return Bernoulli() if self.role == "binary" else Categorical(len(self.levels))
 
-    def encode(self, series: pd.Series) -> Array:
-        """Values as the unit takes them, NaN where missing.
+    def encode(self, series: pd.Series, numbers: Array | None = None) -> Array:
+        """Values as the unit takes them, NaN where missing; ``numbers`` if they have been read already.
 
         Levels are compared as Python does: True, 1 and 1.0 are the same, "1" is another.
         """
         if self.role == "numeric":
-            return (_finite_numbers(series) - self.mean) / self.scale
-        places, distinct = pd.factorize(series) if len(series) > _FEW else _places_of_few(series)
+            return ((_finite_numbers(series) if numbers is None else numbers) - self.mean) / self.scale
+        places, distinct = distinct_values(series) if len(series) > _FEW else _places_of_few(series)
         code_of = {level: float(code) for code, level in enumerate(self.levels)}
         codes: Array = np.array([*(code_of.get(value, np.nan) for value in distinct), np.nan])[places]
         unseen = np.isnan(codes) & (places >= 0)
-        row = first_offender(unseen)
-        if row:
+        row = row_of(unseen)
+        if row is not None:
             others = f" and {unseen.sum() - 1} more rows" if unseen.sum() > 1 else ""
-            warnings.warn(
-                f"column {self.name!r} holds {as_typed(distinct[places[row]])} (row {row[0]}{others}), which was not seen in training; "
+            warn(
+                f"column {self.name!r} holds {as_typed(distinct[places[row]])} (row {row}{others}), which was not seen in training; "
                 "it is treated as missing",
-                UserWarning,
-                stacklevel=2,
+                UnseenLevelWarning,
             )
         return codes
 
     def decode(self, values: Array) -> pd.Series:
-        """Encoded values as the user had them; whole numbers and booleans with gaps in pandas' nullable type."""
+        """Encoded values as the user had them; whole numbers and booleans with missing values in pandas' nullable type."""
         if self.role == "numeric":
             return self._given_back(self.mean + self.scale * values)
         levels = np.array([*self.levels, None], dtype=object)
@@ -129,9 +130,11 @@ class Column:
         return cls(**{**stored, "levels": tuple(stored["levels"]), "categories": tuple(stored["categories"])})
 
 
-def _places_of_few(series: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
-    """As :func:`pandas.factorize`, for so few values that its preparations would take longer; values need not be distinct."""
+def _places_of_few(series: pd.Series) -> tuple[Integers, list[Any]]:
+    """As :func:`distinct_values`, for so few values that its preparations would take longer; values need not be distinct."""
     values = series.tolist()
+    if any(isinstance(value, list | dict | set | np.ndarray) for value in values):
+        distinct_values(series)  # refuses it
     places = [-1 if _is_missing(value) else place for place, value in enumerate(values)]
     return np.array(places, dtype=np.int64), values
 
@@ -155,31 +158,47 @@ def infer_column(series: pd.Series, role: str | None = None) -> Column:
     >>> infer_column(pd.Series([0, 1, 1], name="female")).role
     'binary'
     """
+    return learn_column(series, role)[0]
+
+
+def learn_column(series: pd.Series, role: str | None = None) -> tuple[Column, Array | None]:
+    """As :func:`infer_column`, together with the numbers of a numeric column, which have been read on the way."""
     if role is not None and role not in ROLES:
-        raise ValueError(f"the role of column {series.name!r} must be one of {', '.join(ROLES)}; found {role!r}")
+        raise TableError(f"the role of column {series.name!r} must be one of {', '.join(ROLES)}; found {role!r}", column=series.name)
+    missing = float(series.isna().mean()) if len(series) else 0.0
     if role == "ignored":
-        return Column(series.name, "ignored", "object")
+        return Column(series.name, "ignored", "object", missing=missing), None
     content, kind = _content(series)
-    if content == "numbers" or role == "numeric":
-        numbers = _finite_numbers(series)
+    numbers = _finite_numbers(series) if content == "numbers" or role == "numeric" else None
+    if numbers is not None:
         n_distinct = np.unique(numbers[~np.isnan(numbers)]).size
         if (role is None and n_distinct > 2) or (role == "numeric" and n_distinct > 1):
-            return _numeric(series.name, kind if content == "numbers" else "float64", numbers)
+            column = _numeric(series.name, kind if content == "numbers" else "float64", numbers)
+            return replace(column, missing=missing), numbers
     categories = tuple(_plain(series.name, series.cat.categories)) if content == "category" else ()
     levels = _levels(series, categories)
-    if len(levels) < 2:
-        role = "ignored"
-    elif role == "binary" and len(levels) > 2:
-        raise ValueError(f"column {series.name!r} cannot be binary: it has {len(levels)} levels, {list(levels)[:5]} among them")
-    elif role is None:
-        if len(levels) > max(_MOST_LEVELS, len(series) // 2):
-            raise ValueError(
-                f"column {series.name!r} has {len(levels)} levels in {len(series)} rows and looks like an identifier; "
-                "drop it, or state its role"
-            )
-        role = "binary" if len(levels) == 2 else "categorical"
     ordered = bool(series.cat.ordered) if content == "category" else False
-    return Column(series.name, role, kind, levels, categories=categories, ordered=ordered)
+    role = _role_with_levels(series, role, levels)
+    return Column(series.name, role, kind, levels, categories=categories, ordered=ordered, missing=missing), None
+
+
+def _role_with_levels(series: pd.Series, role: str | None, levels: tuple[Any, ...]) -> str:
+    """What a column with these levels is, if it can be what was asked for."""
+    if len(levels) < 2:
+        return "ignored"
+    if role == "binary" and len(levels) > 2:
+        raise TableError(
+            f"column {series.name!r} cannot be binary: it has {len(levels)} levels, {list(levels)[:5]} among them", column=series.name
+        )
+    if role is not None:
+        return role
+    if len(levels) > max(_MOST_LEVELS, len(series) // 2):
+        raise TableError(
+            f"column {series.name!r} has {len(levels)} levels in {len(series)} rows and looks like an identifier; "
+            "drop it, or state its role",
+            column=series.name,
+        )
+    return "binary" if len(levels) == 2 else "categorical"
 
 
 def _numeric(name: Any, kind: str, numbers: Array) -> Column:
@@ -200,18 +219,20 @@ def _content(series: pd.Series) -> tuple[str, str]:
         if holds(dtype):
             return content, str(dtype) if ordinary else usual
     if not (types.is_object_dtype(dtype) or types.is_string_dtype(dtype)):
-        raise ValueError(f"column {series.name!r} has the type {dtype}, which cannot be modelled; turn it into numbers or categories")
+        raise TableError(
+            f"column {series.name!r} has the type {dtype}, which cannot be modelled; turn it into numbers or categories", column=series.name
+        )
     inferred = types.infer_dtype(series, skipna=True)
     if inferred in _OBJECTS:
         content, usual = _OBJECTS[inferred]
         return content, str(dtype) if content == "text" and ordinary else usual
     text = np.array([isinstance(value, str) for value in series], dtype=bool)
     other = series.notna().to_numpy() & ~np.array([isinstance(value, Real | Decimal) for value in series], dtype=bool)
-    row = first_offender(other)
+    row = row_of(other)
     if row is None:
         return "numbers", "float64"
-    wrong = "mixes numbers and text" if text.any() else "can hold numbers, text or booleans"
-    raise ValueError(f"column {series.name!r} {wrong}; found {series.iloc[row[0]]!r} in row {row[0]}")
+    wrong = "mixes numbers and text" if text.any() else "must hold numbers, text or booleans"
+    raise TableError(f"column {series.name!r} {wrong}; found {series.iloc[row]!r} in row {row}", column=series.name, row=row)
 
 
 _DTYPES = (
@@ -233,9 +254,11 @@ _OBJECTS = {  # what pandas infers of a column of objects
 
 def _finite_numbers(series: pd.Series) -> Array:
     numbers = numbers_of(series)
-    row = first_offender(np.isinf(numbers))
-    if row:
-        raise ValueError(f"column {series.name!r} must hold finite numbers; found {numbers[row]:g} in row {row[0]}")
+    row = row_of(np.isinf(numbers))
+    if row is not None:
+        raise TableError(
+            f"column {series.name!r} must hold finite numbers; found {numbers[row]:g} in row {row}", column=series.name, row=row
+        )
     return numbers
 
 
@@ -250,5 +273,7 @@ def _plain(name: Any, values: Any) -> list[Any]:
     plain = [value.item() if isinstance(value, np.generic) else float(value) if isinstance(value, Decimal) else value for value in values]
     for value in plain:
         if not isinstance(value, str | bool | int | float):
-            raise ValueError(f"column {name!r} has levels such as {value!r}; turn them into text with .cat.rename_categories(str)")
+            raise TableError(
+                f"column {name!r} has levels such as {value!r}; turn them into text with .cat.rename_categories(str)", column=name
+            )
     return plain

@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from harmonium.cells import Cells, Layout
-from harmonium.table.columns import Column, infer_column
+from harmonium.errors import EndpointWarning, TableError, collecting_problems, warn
+from harmonium.table.checks import check_training_table
+from harmonium.table.columns import Column, learn_column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import FollowUp, fit_follow_up
-from harmonium.table.frames import columns_of, numbers_of, to_pandas
-from harmonium.table.recordings import Recordings, count_recordings
+from harmonium.table.frames import columns_of, to_pandas
+from harmonium.table.observed import ObservedCounts, count_observed
 from harmonium.table.time_scale import TimeScale, fit_time_scale
 from harmonium.typing import Array
-from harmonium.units import TruncatedGamma
-from harmonium.units.registry import unit_code
 
-__all__ = ["Encoding"]
+if TYPE_CHECKING:
+    from harmonium.cells import Cells, Layout
 
-_FEW_ROWS, _LARGE_SHARE = 10, 0.25  # of rows in which a covariate equals a recorded time, beyond which that is no coincidence
+__all__ = ["Encoding", "LearnedEndpoint", "event_position"]
+
 _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and events this far from 0
+
+
+@dataclass(frozen=True)
+class LearnedEndpoint:
+    """What was learned of one endpoint from the training table.
+
+    Attributes
+    ----------
+    name : str
+    scale : TimeScale
+    first_time : float
+        The smallest positive observed time: an event at time 0 has happened before it.
+    follow_up : FollowUp
+    counts : ObservedCounts
+    event_times : ndarray
+        Distinct event times; there, curves are given if no other times are asked for.
+    """
+
+    name: str
+    scale: TimeScale
+    first_time: float
+    follow_up: FollowUp
+    counts: ObservedCounts
+    event_times: Array = field(compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a model file, which keeps the event times elsewhere."""
+        return {
+            "name": self.name,
+            "scale": self.scale.to_dict(),
+            "first_time": self.first_time,
+            "follow_up": self.follow_up.to_list(),
+            "counts": asdict(self.counts),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any], event_times: Array) -> LearnedEndpoint:
+        """From a model file."""
+        return cls(
+            stored["name"],
+            TimeScale.from_dict(stored["scale"]),
+            stored["first_time"],
+            FollowUp.from_list(stored["follow_up"]),
+            ObservedCounts(**stored["counts"]),
+            event_times,
+        )
 
 
 @dataclass(frozen=True)
@@ -36,70 +82,105 @@ class Encoding:
     """
 
     columns: tuple[Column, ...]
-    endpoint_names: tuple[str, ...]
-    scales: tuple[TimeScale, ...]
-    first_recordings: tuple[float, ...]
-    follow_up: tuple[FollowUp, ...]
-    recordings: tuple[Recordings, ...]
+    endpoints: tuple[LearnedEndpoint, ...]
 
     @classmethod
-    def fit(
-        cls, X: Any, y: Endpoints, roles: Mapping[Any, str] | None, time_scale: str, horizon: float | Mapping[str, float] | None
-    ) -> Encoding:
-        """Infer everything from a training table."""
+    def learn(
+        cls,
+        X: Any,
+        y: Endpoints,
+        roles: Mapping[Any, str] | None = None,
+        time_scale: str = "kaplan-meier",
+        horizon: float | Mapping[str, float] | None = None,
+    ) -> tuple[Encoding, Array]:
+        """Infer everything from a training table, whose encoded covariates are returned as well.
+
+        All columns are looked at before anything is refused, so that one error lists every problem.
+        """
         frame = to_pandas(X)
         if not len(frame):
-            raise ValueError("the table has no rows")
+            raise TableError("the table has no rows")
+        if len(frame) != len(y.lower):
+            raise TableError(f"X and y must have as many rows; found {len(frame)} and {len(y.lower)}")
         roles = dict(roles or {})
-        columns_of(frame, list(roles))
-        columns = tuple(_column(frame[name], roles.get(name)) for name in frame.columns)
-        ignored = [column.name for column in columns if column.role == "ignored" and roles.get(column.name) != "ignored"]
-        if ignored:
-            names = ", ".join(map(repr, ignored))
-            warnings.warn(f"columns without information take no part in the model: {names}", UserWarning, stacklevel=3)
-        _warn_of_recorded_times(frame, columns, y)
-        horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(y.names, horizon)
-        unknown = [name for name in horizons if name not in y.names]
-        if unknown:
-            raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, y.names))}")
-        scales = tuple(_fit_scale(name, time_scale, y.lower[:, e], y.upper[:, e], horizons.get(name)) for e, name in enumerate(y.names))
-        first = tuple(_first_recording(y.lower[:, e], y.upper[:, e]) for e in range(len(y.names)))
-        return cls(columns, y.names, scales, first, fit_follow_up(y), count_recordings(y))
+        columns, numbers = [], {}
+        endpoints: tuple[LearnedEndpoint, ...] = ()
+        with collecting_problems() as problems:
+            with problems.catching():
+                columns_of(frame, list(roles))
+            for name in frame.columns:
+                with problems.catching():
+                    column, values = learn_column(frame[name], roles.get(name))
+                    columns.append(column)
+                    if values is not None:
+                        numbers[name] = values
+            with problems.catching():
+                endpoints = _learn_endpoints(y, time_scale, horizon)
+        encoding = cls(tuple(columns), endpoints)
+        check_training_table(frame, encoding.columns, numbers, roles, y)
+        return encoding, encoding._encoded(frame, numbers)
+
+    @cached_property
+    def endpoint_names(self) -> tuple[str, ...]:
+        """In the order of the training table."""
+        return tuple(endpoint.name for endpoint in self.endpoints)
+
+    @cached_property
+    def scales(self) -> tuple[TimeScale, ...]:
+        """One for each endpoint."""
+        return tuple(endpoint.scale for endpoint in self.endpoints)
 
     @cached_property
     def modelled(self) -> tuple[Column, ...]:
         """Covariates in the layout's order."""
+        from harmonium.units.registry import unit_code  # noqa: PLC0415 - compiled code, which a summary does not need
+
         used = [column for column in self.columns if column.role != "ignored"]
         return tuple(sorted(used, key=lambda column: (unit_code(column.unit), len(column.levels))))
 
     @cached_property
     def layout(self) -> Layout:
-        """Units of the covariates and the endpoints."""
-        return Layout([*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoint_names)])
+        """Units of the covariates, and of the endpoints, which are the outcomes."""
+        from harmonium.cells import Layout  # noqa: PLC0415 - as above
+        from harmonium.units import TruncatedGamma  # noqa: PLC0415
+
+        return Layout([*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoints)])
+
+    def column_of(self, endpoint: int) -> int:
+        """Place of an endpoint in the layout."""
+        return len(self.modelled) + endpoint
+
+    # --- to cells ---
 
     def covariates(self, X: Any) -> Array:
-        """Encoded covariates (rows, modelled columns), NaN where missing."""
+        """Encoded covariates (rows, columns), NaN where missing; columns may come in any order, and others are ignored."""
         frame = to_pandas(X)
         try:
-            series = columns_of(frame, [column.name for column in self.modelled])
-        except ValueError as error:
-            raise ValueError(f"{error} (if it was not recorded, let it be a column of gaps: X.reindex(columns=...))") from None
+            columns_of(frame, [column.name for column in self.modelled])
+        except TableError as error:
+            hint = " (if it was not observed, let it be a column of missing values: X.reindex(columns=...))"
+            raise TableError(replace(problem, message=problem.message + hint) for problem in error.problems) from None
+        return self._encoded(frame, {})
+
+    def _encoded(self, frame: pd.DataFrame, numbers: Mapping[Any, Array]) -> Array:
         out = np.empty((len(frame), len(self.modelled)))
-        for i, (column, values) in enumerate(zip(self.modelled, series, strict=True)):
-            out[:, i] = column.encode(values)
+        with collecting_problems() as problems:
+            for i, column in enumerate(self.modelled):
+                with problems.catching():
+                    out[:, i] = column.encode(frame[column.name], numbers.get(column.name))
         return out
 
     def times(self, y: Endpoints) -> tuple[Array, Array]:
         """Bounds of all endpoints on their scales, NaN where nothing is known.
 
-        An event at time 0 has happened before the first positive recording in training. Beyond the horizon a censored time is
+        An event at time 0 has happened before the first positive time observed in training. Beyond the horizon a censored time is
         event-free almost until there, and an event takes place there.
         """
         lower, upper = np.empty_like(y.lower), np.empty_like(y.upper)
-        for e, scale in enumerate(self.scales):
-            event, at_zero = y.event[:, e], y.upper[:, e] == 0.0
-            start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, self.first_recordings[e], y.upper[:, e]))
-            lower[:, e] = np.where(event & ~at_zero, np.maximum(start, _SMALLEST), _inside(start))
+        for e, learned in enumerate(self.endpoints):
+            scale, event, at_zero = learned.scale, y.event[:, e], y.upper[:, e] == 0.0
+            start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, learned.first_time, y.upper[:, e]))
+            lower[:, e] = np.where(event & ~at_zero, event_position(start), _inside(start))
             upper[:, e] = np.where(event & ~at_zero, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
         unknown = y.unknown
         lower[unknown] = upper[unknown] = np.nan
@@ -109,11 +190,17 @@ class Encoding:
         """Entry times on the endpoints' scales; 0 where there is none."""
         return np.column_stack([_inside(scale.to_unit(y.entry[:, e])) for e, scale in enumerate(self.scales)])
 
-    def cells(self, covariates: Array, lower: Array, upper: Array) -> Cells:
-        """Cells of encoded covariates and endpoints, without copying them."""
+    def cells(self, covariates: Array, y: Endpoints | None = None) -> Cells:
+        """Cells of encoded covariates, which are not copied, and of endpoints; without ``y`` nothing is known of these."""
+        from harmonium.cells import Cells  # noqa: PLC0415 - compiled code, which a summary does not need
+
+        nothing = np.broadcast_to(np.nan, (len(covariates), len(self.endpoints)))
+        lower, upper = (nothing, nothing) if y is None else self.times(y)
         blocks = self.layout.blocks
         parts = tuple(covariates[:, block.columns] for block in blocks[:-1])
         return Cells(self.layout, (*parts, lower), (*parts, upper))
+
+    # --- and back ---
 
     def decode_covariates(self, values: Array, index: pd.Index | None = None) -> pd.DataFrame:
         """Encoded covariates in the user's columns, ignored ones included."""
@@ -125,60 +212,67 @@ class Encoding:
                 out[column.name] = column.decode(constant if column.levels else missing)
             else:
                 out[column.name] = column.decode(values[:, place[column.name]])
-        frame = pd.DataFrame(out)
+        frame = pd.DataFrame(out, index=range(len(values)))
         if index is not None:
             frame.index = index
         return frame
 
+    def decode_times(self, positions: Array) -> Array:
+        """Positions (rows, endpoints) on the time scales as times in the user's unit."""
+        return np.column_stack([scale.from_unit(positions[:, e]) for e, scale in enumerate(self.scales)])
+
+    # --- model files ---
+
     def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        return {
-            "columns": [column.to_dict() for column in self.columns],
-            "endpoints": list(self.endpoint_names),
-            "scales": [scale.to_dict() for scale in self.scales],
-            "first_recordings": list(self.first_recordings),
-            "follow_up": [follow_up.to_list() for follow_up in self.follow_up],
-            "recordings": [asdict(recordings) for recordings in self.recordings],
-        }
+        """For a model file, which keeps the event times elsewhere."""
+        return {"columns": [column.to_dict() for column in self.columns], "endpoints": [e.to_dict() for e in self.endpoints]}
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Encoding:
+    def from_dict(cls, stored: dict[str, Any], event_times: list[Array]) -> Encoding:
         """From a model file."""
-        return cls(
-            tuple(Column.from_dict(column) for column in stored["columns"]),
-            tuple(stored["endpoints"]),
-            tuple(TimeScale.from_dict(scale) for scale in stored["scales"]),
-            tuple(stored["first_recordings"]),
-            tuple(FollowUp.from_list(follow_up) for follow_up in stored["follow_up"]),
-            tuple(Recordings(**recordings) for recordings in stored["recordings"]),
-        )
+        columns = tuple(Column.from_dict(column) for column in stored["columns"])
+        endpoints = zip(stored["endpoints"], event_times, strict=True)
+        return cls(columns, tuple(LearnedEndpoint.from_dict(endpoint, times) for endpoint, times in endpoints))
 
 
-def _column(series: pd.Series, role: str | None) -> Column:
-    return replace(infer_column(series, role), missing=float(series.isna().mean()))
-
-
-def _warn_of_recorded_times(frame: pd.DataFrame, columns: tuple[Column, ...], y: Endpoints) -> None:
-    """A covariate that holds an endpoint's times, or those of one that was not named, foretells what is to be predicted."""
-    for column in columns:
-        if column.role != "numeric" or len(frame) != len(y.lower):
-            continue
-        values = numbers_of(frame[column.name])
-        for e, name in enumerate(y.names):
-            known = (y.lower[:, e] > 0.0) & ~np.isnan(values)
-            same = values[known] == y.lower[known, e]
-            if same.sum() >= _FEW_ROWS and same.mean() > _LARGE_SHARE:
-                warnings.warn(
-                    f"column {column.name!r} equals the recorded time of endpoint {name!r} in {same.sum()} of {known.sum()} rows; "
-                    "what is known only afterwards is no covariate: leave it out",
-                    UserWarning,
-                    stacklevel=4,
-                )
+def event_position(position: Array) -> Array:
+    """Positions of events, kept away from 0, where a density may vanish or not be defined."""
+    return np.maximum(position, _SMALLEST)
 
 
 def _inside(position: Array) -> Array:
     """Positions before which there is no event: at 0, or not too close to 0 or 1."""
     return np.where(position < _SMALLEST, 0.0, np.minimum(position, 1.0 - _SMALLEST))
+
+
+def _learn_endpoints(y: Endpoints, time_scale: str, horizon: float | Mapping[str, float] | None) -> tuple[LearnedEndpoint, ...]:
+    horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(y.names, horizon)
+    unknown = [name for name in horizons if name not in y.names]
+    if unknown:
+        raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, y.names))}")
+    parts = zip(y.names, fit_follow_up(y), count_observed(y), strict=True)
+    with collecting_problems() as problems:
+        out = []
+        for e, (name, follow_up, counts) in enumerate(parts):
+            with problems.catching():
+                _check_observed(name, counts)
+                lower, upper = y.lower[:, e], y.upper[:, e]
+                scale = _fit_scale(name, time_scale, lower, upper, horizons.get(name))
+                event_times = np.unique(lower[y.event[:, e]])
+                out.append(LearnedEndpoint(name, scale, _first_time(lower, upper), follow_up, counts, event_times))
+    return tuple(out)
+
+
+def _check_observed(name: str, counts: ObservedCounts) -> None:
+    """Refuse an endpoint that nobody observed; warn of one without events."""
+    if not counts.rows:
+        raise TableError(f"endpoint {name!r} was not observed in any row; leave it out", column=name)
+    if not counts.events and not counts.intervals:
+        warn(
+            f"endpoint {name!r} has no event in training: nothing can be learned about when it happens or on what it depends; "
+            "predictions say only that it is rare during follow-up",
+            EndpointWarning,
+        )
 
 
 def _fit_scale(endpoint: str, time_scale: str, lower: Array, upper: Array, horizon: float | None) -> TimeScale:
@@ -188,7 +282,7 @@ def _fit_scale(endpoint: str, time_scale: str, lower: Array, upper: Array, horiz
         raise ValueError(f"endpoint {endpoint!r}: {error}") from None
 
 
-def _first_recording(lower: Array, upper: Array) -> float:
+def _first_time(lower: Array, upper: Array) -> float:
     """The smallest positive time of an endpoint."""
     times = np.concatenate([lower, upper])
     positive = times[(times > 0.0) & np.isfinite(times)]

@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.errors import first_offender
-from harmonium.table.frames import as_typed, columns_of, numbers_of, to_pandas
+from harmonium.errors import Problem, TableError, collecting_problems, first_offender
+from harmonium.table.frames import as_typed, columns_of, distinct_values, numbers_of, row_of, to_pandas
 from harmonium.typing import Array
 
 __all__ = ["Endpoints", "endpoints", "parse_endpoints", "refuse_variants"]
 
+_LATEST = 1e300  # a time beyond this cannot be computed with
 _FORMS = "(time, event), or a mapping with time and event, or with lower and upper; each may have entry, and time may have event_value"
 
 
@@ -56,7 +57,7 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
     pandas.DataFrame
         Columns (endpoint, "lower"), (endpoint, "upper") and, where given, (endpoint, "entry"); scikit-learn can split it. A missing
         time means that nothing is known of the endpoint. A time of 0 carries no information if censored; an event at 0 has happened
-        before the first positive recording of that endpoint.
+        before the first positive observed time of that endpoint.
 
     Examples
     --------
@@ -72,21 +73,26 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
     if not definitions:
         raise ValueError(f"no endpoint was defined; give each as a keyword: {_FORMS}")
     parts: dict[tuple[str, str], Array] = {}
-    for name, definition in definitions.items():
-        form = _form(name, definition)
-        if "time" in form:
-            lower, upper = _from_time_and_event(frame, form)
-        else:
-            lower, upper = _from_bounds(frame, form)
-        parts[name, "lower"], parts[name, "upper"] = lower, upper
-        if "entry" in form:
-            entry = _from_the_start(_times(frame, form["entry"]))
-            _refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
-            if "time" in form:
-                _refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
-            parts[name, "entry"] = entry
+    with collecting_problems() as problems:
+        for name, definition in definitions.items():
+            with problems.catching():
+                parts |= {(name, kind): values for kind, values in _bounds_of(frame, _form(name, definition)).items()}
     out = pd.DataFrame(parts, index=frame.index)
     parse_endpoints(out)
+    return out
+
+
+def _bounds_of(frame: pd.DataFrame, form: Mapping[str, Any]) -> dict[str, Array]:
+    """Lower and upper bound of an endpoint, and entry if there is one."""
+    columns_of(frame, [column for part, column in form.items() if part != "event_value"])
+    lower, upper = _from_time_and_event(frame, form) if "time" in form else _from_bounds(frame, form)
+    out = {"lower": lower, "upper": upper}
+    if "entry" in form:
+        entry = _from_the_start(_times(frame, form["entry"]))
+        _refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
+        if "time" in form:
+            _refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
+        out["entry"] = entry
     return out
 
 
@@ -106,16 +112,17 @@ def _times(frame: pd.DataFrame, column: Hashable) -> Array:
     """Times that are not negative, NaN where missing."""
     (series,) = columns_of(frame, [column])
     if pd.api.types.is_bool_dtype(series.dtype):
-        raise ValueError(f"column {column!r} must hold times; found booleans. The time comes first, then the event")
+        raise TableError(f"column {column!r} must hold times; found booleans. The time comes first, then the event", column=column)
     times = numbers_of(series, "times")
     _refuse_row(times < 0.0, times, column, "must not hold negative times")
+    _refuse_row(np.isfinite(times) & (times > _LATEST), times, column, f"must not hold times beyond {_LATEST:g}")
     return times
 
 
 def _refuse_row(wrong: Any, times: Array, column: Hashable, rule: str) -> None:
-    row = first_offender(wrong)
-    if row:
-        raise ValueError(f"column {column!r} {rule}; found {times[row]:g} in row {row[0]}")
+    row = row_of(wrong)
+    if row is not None:
+        raise TableError(f"column {column!r} {rule}; found {times[row]:g} in row {row}", column=column, row=row)
 
 
 def _from_the_start(times: Array) -> Array:
@@ -133,24 +140,28 @@ def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[
 
 def _events(series: pd.Series, event_value: Any, known: Any) -> Any:
     """Which rows saw the event; ``known`` tells which have a time."""
-    places, distinct = pd.factorize(series)
+    places, distinct = distinct_values(series)
     shown = ", ".join(map(as_typed, distinct[:5]))
-    row = first_offender((places < 0) & known)
-    if row:
-        raise ValueError(f"column {series.name!r} must tell for every time whether the event was seen; row {row[0]} is missing")
+    row = row_of((places < 0) & known)
+    if row is not None:
+        raise TableError(
+            f"column {series.name!r} must say for every time whether the event was seen; row {row} is missing", column=series.name, row=row
+        )
     if event_value is None:
         strange = np.array([*(value not in (0, 1) for value in distinct), False], dtype=bool)
-        row = first_offender(strange[places])
-        if row:
-            raise ValueError(
-                f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row[0]}. "
-                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}'
+        row = row_of(strange[places])
+        if row is not None:
+            raise TableError(
+                f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row}. "
+                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}',
+                column=series.name,
+                row=row,
             )
         return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
     refuse_variants(series, places, distinct, event_value)
     is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
     if not is_event.any() and len(set(places[known])) > 1:
-        raise ValueError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}")
+        raise TableError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}", column=series.name)
     return is_event[places]
 
 
@@ -160,8 +171,10 @@ def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: 
     if any(variant) and isinstance(event_value, str) and event_value in distinct:
         wrong = variant.index(True)
         row = int(np.flatnonzero(places == wrong)[0])
-        raise ValueError(
-            f"column {series.name!r} holds {as_typed(distinct[wrong])} in row {row}, and {event_value!r} elsewhere; write one way"
+        raise TableError(
+            f"column {series.name!r} holds {as_typed(distinct[wrong])} in row {row}, and {event_value!r} elsewhere; use one spelling",
+            column=series.name,
+            row=row,
         )
 
 
@@ -174,7 +187,7 @@ def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, A
 class Endpoints:
     """Bounds of every endpoint as arrays of shape (n_rows, n_endpoints).
 
-    ``entry`` is zero where there is none, and never beyond ``lower``: who came under observation had had no event until then.
+    ``entry`` is zero where there is none, and never beyond ``lower``: a subject that came under observation had had no event until then.
     """
 
     names: tuple[str, ...]
@@ -191,6 +204,36 @@ class Endpoints:
     def unknown(self) -> Any:
         """Where nothing is known."""
         return (self.lower == 0.0) & np.isinf(self.upper)
+
+    @classmethod
+    def nothing(cls, names: tuple[str, ...], n_rows: int) -> Endpoints:
+        """Rows of which nothing is known."""
+        shape = (n_rows, len(names))
+        return cls(names, np.zeros(shape), np.full(shape, np.inf), np.zeros(shape))
+
+    def reordered(self, names: tuple[str, ...]) -> Endpoints:
+        """The same in another order of endpoints, among which there may be more, of which nothing is known."""
+        if names == self.names:
+            return self
+        out = Endpoints.nothing(names, len(self.lower))
+        for e, name in enumerate(names):
+            if name in self.names:
+                place = self.names.index(name)
+                out.lower[:, e], out.upper[:, e], out.entry[:, e] = self.lower[:, place], self.upper[:, place], self.entry[:, place]
+        return out
+
+    def repeated(self, n: int) -> Endpoints:
+        """Every row n times, one after the other."""
+        return Endpoints(self.names, *(np.repeat(part, n, axis=0) for part in (self.lower, self.upper, self.entry)))
+
+    def to_frame(self, index: pd.Index | None = None) -> pd.DataFrame:
+        """A table of endpoints, as :func:`endpoints` makes it; with entry times where there are any."""
+        parts = {}
+        for e, name in enumerate(self.names):
+            parts[name, "lower"], parts[name, "upper"] = self.lower[:, e], self.upper[:, e]
+            if (self.entry[:, e] > 0.0).any():
+                parts[name, "entry"] = self.entry[:, e]
+        return pd.DataFrame(parts, index=index)
 
 
 def parse_endpoints(y: Any) -> Endpoints:
@@ -229,18 +272,21 @@ def _from_structured(y: Any) -> Endpoints:
 
 def _check(parsed: Endpoints) -> Endpoints:
     lower, upper, entry = parsed.lower, parsed.upper, parsed.entry
-
-    def refuse(wrong: Any, rule: str) -> None:
+    problems = []
+    for wrong, rule in (
+        (np.isnan(lower) | np.isnan(upper) | np.isnan(entry), "bounds must not be missing (nothing known is 0 to inf)"),
+        (lower < 0.0, "times must not be negative"),
+        (np.isinf(lower) | np.isinf(entry), "a lower bound must be finite"),
+        ((lower > _LATEST) | (np.isfinite(upper) & (upper > _LATEST)), f"times must not exceed {_LATEST:g}"),
+        (lower > upper, "the lower bound must not exceed the upper one"),
+        (entry < 0.0, "entry must not be negative"),
+        ((entry > 0.0) & (upper <= entry), "the event must lie beyond the entry time"),
+    ):
         where = first_offender(wrong)
-        if where:
+        if where and not any(problem.row == where[0] for problem in problems):
             row, e = where
             found = f"lower {lower[where]:g}, upper {upper[where]:g}, entry {entry[where]:g}"
-            raise ValueError(f"endpoint {parsed.names[e]!r}, row {row}: {rule}; found {found}")
-
-    refuse(np.isnan(lower) | np.isnan(upper) | np.isnan(entry), "bounds must not be missing (nothing known is 0 to inf)")
-    refuse(lower < 0.0, "times must not be negative")
-    refuse(np.isinf(lower) | np.isinf(entry), "a lower bound must be finite")
-    refuse(lower > upper, "the lower bound must not exceed the upper one")
-    refuse(entry < 0.0, "entry must not be negative")
-    refuse((entry > 0.0) & (upper <= entry), "the event must lie beyond the entry time")
+            problems.append(Problem(f"endpoint {parsed.names[e]!r}, row {row}: {rule}; found {found}", parsed.names[e], row))
+    if problems:
+        raise TableError(problems)
     return Endpoints(parsed.names, np.maximum(lower, entry), upper, entry)

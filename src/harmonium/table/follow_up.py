@@ -21,15 +21,15 @@ _MOST_QUANTILES = 101
 class FollowUp:
     """Quantiles of the time until censoring of one endpoint, at equal steps of probability.
 
-    From the Kaplan-Meier curve with the roles of event and censoring exchanged; whoever would be followed beyond the last recording is
-    censored there.
+    From the Kaplan-Meier curve with the roles of event and censoring exchanged; subjects that would be followed beyond the last observed
+    time are censored there.
     """
 
     quantiles: tuple[float, ...]
 
-    def at(self, share: Array) -> Array:
-        """Censoring times at shares between 0 and 1."""
-        return np.interp(share, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
+    def at(self, probability: Array) -> Array:
+        """Censoring times at probabilities between 0 and 1."""
+        return np.interp(probability, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
 
     @property
     def median(self) -> float:
@@ -38,7 +38,7 @@ class FollowUp:
 
     @property
     def last(self) -> float:
-        """The last recording: beyond it, answers are extrapolations. Infinite if there was none."""
+        """The last observed time: beyond it, answers are extrapolations. Infinite if there was none."""
         return self.quantiles[-1]
 
     def to_list(self) -> list[float]:

@@ -1,9 +1,10 @@
 r"""Time scales: smooth increasing maps of time to the unit interval, on which the truncated gamma lives.
 
 * ``linear``: t / horizon, the paper's;
-* ``log``: logarithmic in t, with the median recording as its unit;
-* ``kaplan-meier``: a smooth version of the share of subjects that have had the event, :math:`1 - S_{KM}(t)`, exponential beyond the
-  last event. The marginal distribution is then nearly uniform, and there is no horizon to choose. Without any event it is linear.
+* ``log``: logarithmic in t, with the median observed time as its unit;
+* ``kaplan-meier``: a smooth version of the fraction of subjects that have had the event, :math:`1 - S_{KM}(t)`, exponential beyond the
+  last event. The marginal distribution is then nearly uniform, and there is no horizon to choose. Without any event it is linear until the
+  last observed time, which is half of it.
 
 A time beyond the horizon is at position 1, and has no density.
 
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
+from harmonium.numerics.quadrature import panel_nodes
 from harmonium.table.product_limit import product_limit
 from harmonium.typing import Array
 
@@ -27,7 +29,8 @@ __all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale"]
 
 TIME_SCALES = ("kaplan-meier", "linear", "log")
 
-_BEYOND = 1.001  # the horizon, relative to the last recording, if none is given
+_BEYOND = 1.001  # the horizon, relative to the last observed time, if none is given
+_N_PANELS, _N_NODES = 32, 8  # of an integral over time
 _MOST_KNOTS = 12  # of the Kaplan-Meier scale: enough for its shape, too few for its noise
 
 
@@ -86,10 +89,26 @@ class TimeScale:
             log_slope = log_slope - np.log(self.unit + time)
         return np.where(time <= self.horizon, log_slope - np.log(self._top), -np.inf)
 
-    @property
-    def knot_times(self) -> Array:
-        """Times at which the slope has a kink."""
-        return self._time(np.array(self.knots))
+    def integration_nodes(self, start: float, end: float) -> tuple[Array, Array]:
+        """Positions and weights with which a function of position is integrated over time from ``start`` to ``end``.
+
+        Up to the last knot the nodes are spread over the time between knots. The exponential tail, which may be endless in time, has a
+        finite length on the unit interval and is integrated there.
+        """
+        first, last = (float(self._abscissa(min(time, self.horizon))) for time in (start, end))
+        border = min(max(self.knots[-1], first), last)
+        positions, weights = [], []
+        if border > first:
+            inner = [knot for knot in self.knots if first < knot < border]
+            z, dz = panel_nodes(_divided([first, *inner, border]), _N_NODES)
+            positions.append(self._share(z) / self._top)
+            weights.append(dz * (self.unit * np.exp(z) if self.unit > 0.0 else 1.0))
+        if last > border:
+            share = [float(self._share(np.array(z))) for z in (border, last)]
+            shares, step = panel_nodes(_divided(share), _N_NODES)
+            positions.append(shares / self._top)
+            weights.append(step / (self.rate * (1.0 - shares)))
+        return (np.concatenate(positions), np.concatenate(weights)) if positions else (np.empty(0), np.empty(0))
 
     @cached_property
     def rate(self) -> float:
@@ -120,6 +139,8 @@ class TimeScale:
 
     @cached_property
     def _spline(self) -> Any:
+        from scipy.interpolate import CubicHermiteSpline  # noqa: PLC0415 - takes long to import, and summaries do without
+
         return CubicHermiteSpline(self.knots, self.values, _slopes(np.array(self.knots), np.array(self.values)))
 
     @cached_property
@@ -136,11 +157,19 @@ class TimeScale:
         return cls(**{**stored, "knots": tuple(stored["knots"]), "values": tuple(stored["values"])})
 
 
+def _divided(edges: list[float]) -> Array:
+    """Edges of panels: every piece between given edges is cut into equal parts, more of them where there are few pieces."""
+    parts = max(2, _N_PANELS // (len(edges) - 1))
+    return np.unique(np.concatenate([np.linspace(a, b, parts + 1) for a, b in pairwise(edges)]))
+
+
 def _slopes(knots: Array, values: Array) -> Array:
     """Slopes of a monotone cubic at its knots, those of PCHIP but positive everywhere.
 
     PCHIP may be level at its ends, or touch zero inside a piece if a slope is near three times that of the chord.
     """
+    from scipy.interpolate import PchipInterpolator  # noqa: PLC0415 - as above
+
     chord = np.diff(values) / np.diff(knots)
     gentlest = np.minimum(np.concatenate([chord[:1], chord]), np.concatenate([chord, chord[-1:]]))
     slopes: Array = PchipInterpolator(knots, values).derivative()(knots)
@@ -150,7 +179,7 @@ def _slopes(knots: Array, values: Array) -> Array:
 
 
 def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None = None) -> TimeScale:
-    """Fit a time scale to the recordings of one endpoint.
+    """Fit a time scale to the observed times of one endpoint.
 
     Parameters
     ----------
@@ -159,7 +188,7 @@ def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None 
     lower, upper : ndarray of shape (n_rows,)
         Bounds of the event time, as in a table of endpoints.
     horizon : float, optional
-        Where the scale ends; by default just beyond the last recording, and nowhere for ``kaplan-meier``.
+        Where the scale ends; by default just beyond the last observed time, and nowhere for ``kaplan-meier``.
 
     Examples
     --------
@@ -175,28 +204,28 @@ def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None 
     if horizon is not None and not (isinstance(horizon, Real) and 0.0 < horizon < np.inf):
         raise ValueError(f"the horizon must be a positive number; found {horizon!r}")
     if horizon is not None and horizon < last:
-        raise ValueError(f"the horizon must not lie before the last recording, {last:g}; found {horizon:g}")
+        raise ValueError(f"the horizon must not lie before the last observed time, {last:g}; found {horizon:g}")
     end = _BEYOND * last if horizon is None else float(horizon)
     if name == "log":
         unit = float(np.median(known)) if known.size else 1.0
         return TimeScale(name, unit, (0.0, float(np.log1p(end / unit))), (0.0, 1.0), end)
-    knots = _kaplan_meier_knots(lower, upper, last) if name == "kaplan-meier" else None
-    if knots is None:
+    if name == "linear":
         return TimeScale(name, 0.0, (0.0, end), (0.0, 1.0), end)
-    return TimeScale(name, 0.0, *knots, horizon=np.inf if horizon is None else end)
+    knots, values = _kaplan_meier_knots(lower, upper, last)
+    return TimeScale(name, 0.0, knots, values, horizon=np.inf if horizon is None else end)
 
 
-def _kaplan_meier_knots(lower: Array, upper: Array, last: float) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Knots at quantiles of the event distribution, and their shares; None without events.
+def _kaplan_meier_knots(lower: Array, upper: Array, last: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Knots at quantiles of the event distribution, and their values. Without events, half of the scale lies beyond follow-up.
 
     Intervals count as events at their middle. If follow-up goes on so long after the last event that the exponential would be through
-    before the last recording, one more knot there leaves half of those without event for later.
+    before the last observed time, one more knot there leaves half of those without event for later.
     """
     ends = np.isfinite(upper)
     middle = np.where(ends, 0.5 * (lower + np.where(ends, upper, 0.0)), lower)
     time, share = _event_share(middle, ends & (middle > 0.0))
     if time.size == 0:
-        return None
+        return (0.0, last), (0.0, 0.5)
     n_knots = int(np.clip(np.sqrt(time.size), 2, _MOST_KNOTS))
     values = np.linspace(0.0, share[-1], n_knots + 1)
     knots = np.interp(values, np.concatenate([[0.0], share]), np.concatenate([[0.0], time]))

@@ -1,4 +1,4 @@
-"""How endpoints were recorded in the training table, for whoever asks later what a model was trained on."""
+"""What was observed of each endpoint in the training table, counted, for readers of a model file, a report or a page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from harmonium.table.endpoints import Endpoints
 
-__all__ = ["Recordings", "count_recordings"]
+__all__ = ["ObservedCounts", "count_observed"]
 
 
 @dataclass(frozen=True)
-class Recordings:
+class ObservedCounts:
     """Of one endpoint.
 
     Attributes
@@ -20,7 +20,7 @@ class Recordings:
     rows : int
         In which something is known of it.
     events, intervals, censored : int
-        Events seen at a time, events between two times, and times without event so far.
+        Events at an observed time, events between two times, and times without an event so far.
     late_entries : int
         Rows that came under observation late.
     """
@@ -32,8 +32,8 @@ class Recordings:
     late_entries: int
 
 
-def count_recordings(y: Endpoints) -> tuple[Recordings, ...]:
+def count_observed(y: Endpoints) -> tuple[ObservedCounts, ...]:
     """Of every endpoint."""
     known, open_ended = ~y.unknown, np.isinf(y.upper)
     kinds = (known, y.event, known & ~y.event & ~open_ended, known & open_ended, y.entry > 0.0)
-    return tuple(Recordings(*(int(kind[:, e].sum()) for kind in kinds)) for e in range(len(y.names)))
+    return tuple(ObservedCounts(*(int(kind[:, e].sum()) for kind in kinds)) for e in range(len(y.names)))

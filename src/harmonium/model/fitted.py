@@ -1,0 +1,105 @@
+"""A fitted model: one immutable value, which is saved, loaded and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+import numpy as np
+
+from harmonium.cells import Cells
+from harmonium.engine.annealing import annealed_log_mass
+from harmonium.engine.exact import log_mass
+from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT
+from harmonium.model.draws import draw_tables
+from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
+from harmonium.model.prognosis import ModelPrognosis
+from harmonium.model.survival_model import SurvivalModel
+from harmonium.model.training_summary import TrainingSummary
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import Endpoints
+from harmonium.typing import Array
+
+__all__ = ["Fitted"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(SurvivalModel):
+    """A fitted model: what :meth:`save` writes and :func:`harmonium.load` returns.
+
+    It answers every question that :class:`harmonium.SurvivalHarmonium` answers, and is never changed.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Roles and encodings of columns, time scales of endpoints.
+    parameters : Parameters
+    training : TrainingSummary
+    n_jobs : int, optional
+        Threads that answer; no part of the model.
+
+    Examples
+    --------
+    >>> import harmonium as hm
+    >>> X, y = hm.datasets.load_nvalt8()
+    >>> fitted = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y).fitted_
+    >>> fitted.endpoint_names, fitted.n_hidden, fitted.training.n_rows
+    (('os', 'rfs'), 2, 200)
+    """
+
+    encoding: Encoding
+    parameters: Parameters
+    training: TrainingSummary
+    n_jobs: int | None = field(default=None, compare=False)
+
+    @property
+    def fitted(self) -> Fitted:
+        """Itself."""
+        return self
+
+    @property
+    def n_hidden(self) -> int:
+        """How many hidden units."""
+        return self.parameters.n_hidden
+
+    @property
+    def components(self) -> tuple[tuple[float, Fitted], ...]:
+        """Weights and models of a mixture; here, only this one."""
+        return ((1.0, self),)
+
+    @property
+    def seed(self) -> int:
+        """Of random numbers where answers need them: the same at every call."""
+        stated = self.training.settings.get("random_state")
+        return stated if isinstance(stated, int) else 0
+
+    def with_jobs(self, n_jobs: int | None) -> Fitted:
+        """The same model, answering with another number of threads."""
+        return self if n_jobs == self.n_jobs else replace(self, n_jobs=n_jobs)
+
+    def with_evaluation(self, method: str, scores: Mapping[str, Mapping[str, float]]) -> Fitted:
+        """The same model, which now knows how well it predicts."""
+        evaluation = {"method": method, "scores": {name: dict(own) for name, own in scores.items()}}
+        return replace(self, training=replace(self.training, evaluation=evaluation))
+
+    # --- what all answers are made of ---
+
+    def ask(self, covariates: Array, known: Endpoints | None) -> ModelPrognosis:
+        """The prognosis of encoded covariates."""
+        cells = self.encoding.cells(covariates, known)
+        return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs)
+
+    def log_mass(self, cells: Cells) -> Array:
+        """Log mass of every row (eq. 5)."""
+        if self.n_hidden <= EXACT_LIMIT:
+            return log_mass(self.parameters, cells, self.n_jobs)
+        return annealed_log_mass(self.parameters, cells, np.random.default_rng(self.seed), n_threads=self.n_jobs)[0]
+
+    def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
+        """Ln p of every row."""
+        function = conditional_log_likelihood if kind == "conditional" else joint_log_likelihood
+        return function(self.encoding, self.log_mass, covariates, known)
+
+    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
+        """Completed tables (rows, columns)."""
+        return draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs)

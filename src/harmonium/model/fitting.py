@@ -1,0 +1,169 @@
+"""From a table to a fitted model: encode once, train, and keep what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.engine.parameters import Parameters
+from harmonium.metrics.concordance import concordance_index
+from harmonium.model.fitted import Fitted
+from harmonium.model.training_summary import TrainingSummary
+from harmonium.table.checks import check_index
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.training.history import History
+from harmonium.training.objective import Objective
+from harmonium.training.progress import progress
+from harmonium.training.trainer import Trainer, describe_trainer, resolve_trainer
+from harmonium.typing import Array
+
+__all__ = ["Encoded", "Recipe", "encode_training_table", "fit_model"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that describes a model before it has seen data. See :class:`harmonium.SurvivalHarmonium` for the settings."""
+
+    n_hidden: int
+    objective: str | float
+    time_scale: str
+    horizon: float | Mapping[str, float] | None
+    roles: Mapping[Any, str] | None
+    trainer: str | Trainer
+
+    @property
+    def conditional(self) -> float:
+        """Weight of the conditional likelihood."""
+        if not (isinstance(self.n_hidden, int | np.integer) and self.n_hidden >= 0):
+            raise ValueError(f"n_hidden must be a whole number that is not negative; found {self.n_hidden!r}")
+        weight = {"conditional": 1.0, "joint": 0.0}.get(self.objective, self.objective)  # type: ignore[arg-type]
+        if not (isinstance(weight, int | float) and 0.0 <= weight <= 1.0):
+            raise ValueError(f'objective must be "conditional", "joint" or a weight between 0 and 1; found {self.objective!r}')
+        return float(weight)
+
+    def resolved(self) -> Trainer:
+        """The trainer, whose name may have been given."""
+        return resolve_trainer(self.trainer, self.n_hidden)
+
+    def settings(self, random_state: Any) -> dict[str, Any]:
+        """What a model file keeps of it."""
+        return {
+            "n_hidden": int(self.n_hidden),
+            "objective": self.objective,
+            "time_scale": self.time_scale,
+            "horizon": dict(self.horizon) if isinstance(self.horizon, Mapping) else self.horizon,
+            "roles": None if self.roles is None else dict(self.roles),
+            "trainer": describe_trainer(self.resolved()),
+            "random_state": int(random_state) if isinstance(random_state, int | np.integer) else None,
+        }
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A training table, encoded."""
+
+    encoding: Encoding
+    covariates: Array
+    known: Endpoints
+
+    def objective(self, conditional: float) -> Objective:
+        """The objective of training, in which tied event times are intervals."""
+        from harmonium.training.ties import ties_as_intervals  # noqa: PLC0415 - a small module, for this line only
+
+        cells = self.encoding.cells(self.covariates, ties_as_intervals(self.known))
+        return Objective(cells, self.encoding.entry(self.known), conditional)
+
+
+def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None = None) -> Encoded:
+    """Learn the encoding from a table, or take that of a model from which training goes on."""
+    known = parse_endpoints(y)
+    check_index(X, y)
+    if start is None:
+        return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon), known)
+    if start.n_hidden != recipe.n_hidden:
+        raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
+    names = start.encoding.endpoint_names
+    if known.names != names:
+        raise ValueError(f"y must have the endpoints {names}; found {known.names}")
+    covariates = start.encoding.covariates(X)
+    if len(covariates) != len(known.lower):
+        raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
+    return Encoded(start.encoding, covariates, known)
+
+
+def fit_model(
+    recipe: Recipe,
+    table: Encoded,
+    *,
+    start: Fitted | None = None,
+    validation: tuple[Any, Any] | None = None,
+    patience: int | None = None,
+    verbose: bool = False,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[Fitted, pd.DataFrame]:
+    """Train on an encoded table; returns the model and the history of training.
+
+    With ``validation`` the parameters are kept whose conditional log-likelihood on these rows is best, and training stops once it has
+    not improved ``patience`` times.
+    """
+    trainer, objective = recipe.resolved(), table.objective(recipe.conditional)
+    if patience is not None and validation is None:
+        raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
+    validate = None if validation is None else _validation(table.encoding, *validation, n_jobs)
+    rng = np.random.default_rng(random_state)
+    with progress(verbose, trainer.n_iterations) as listener:
+        history = History(listener, validate, patience)
+        found = trainer.fit(
+            objective,
+            int(recipe.n_hidden),
+            rng=rng,
+            history=history,
+            start=None if start is None else start.parameters,
+            n_threads=n_jobs,
+        )
+    rows = history.to_frame()
+    training = TrainingSummary(
+        settings=recipe.settings(random_state),
+        n_rows=len(table.covariates),
+        n_iter=max(1, len(rows)),
+        n_evaluations=found.n_evaluations,
+        l2=found.l2,
+        converged=found.converged,
+        evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
+    )
+    return Fitted(table.encoding, found.parameters, training, n_jobs), rows
+
+
+def _validation(encoding: Encoding, X: Any, y: Any, n_jobs: int | None) -> Callable[[Parameters], dict[str, float]]:
+    """Metrics of parameters on validation data, which are encoded once."""
+    known, covariates = parse_endpoints(y), encoding.covariates(X)
+    if known.names != encoding.endpoint_names:
+        raise ValueError(f"y must have the endpoints {encoding.endpoint_names}; found {known.names}")
+    check_index(X, y)
+
+    def metrics(parameters: Parameters) -> dict[str, float]:
+        candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs)
+        prognosis = candidate.ask(covariates, None)
+        by_name = {f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name) for name in known.names}
+        return {"validation": float(candidate.log_likelihood_of(covariates, known, "conditional").mean()), **by_name}
+
+    return metrics
+
+
+def _on_validation_data(history: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
+    """Concordance where validation was best: of the parameters that were kept."""
+    best = history.loc[history["validation"].idxmax()]
+    scores = {name: {"concordance": float(best[f"concordance {name}"])} for name in names}
+    return {"method": "validation data, by which the parameters were chosen", "scores": scores}
+
+
+def grown(model: Fitted, parameters: Parameters, n_rows: int) -> Fitted:
+    """The model after one more pass over some rows."""
+    training = replace(model.training, n_rows=model.training.n_rows + n_rows, n_iter=model.training.n_iter + 1, evaluation=None)
+    return replace(model, parameters=parameters, training=training)

@@ -1,0 +1,94 @@
+"""The prognosis of a mixture of models, whose answers are averages over its components.
+
+Components have the same encoding, so that positions on the time scale mean the same to all of them. What is given counts: a component
+that found it unlikely has a smaller weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from harmonium.model.hidden import Answer
+from harmonium.model.prognosis import ModelPrognosis, Prognosis
+from harmonium.model.quantiles import invert_survival
+from harmonium.typing import Array, Booleans
+
+__all__ = ["MixturePrognosis", "parts_of"]
+
+
+class MixturePrognosis(Prognosis):
+    """Averages of the prognoses of all components.
+
+    Parameters
+    ----------
+    parts : sequence of ModelPrognosis
+        One for each component, of the same rows.
+    weights : ndarray of shape (n_components, n_rows)
+    """
+
+    def __init__(self, parts: Sequence[ModelPrognosis], weights: Array) -> None:
+        super().__init__(parts[0].encoding, parts[0].known)
+        self.parts = tuple(parts)
+        self.weights = weights
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return self.parts[0].n_rows
+
+    def _average(self, question: Callable[[ModelPrognosis], Array]) -> Array:
+        total: Array | None = None
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            answer = question(part)
+            scaled = weight.reshape(-1, *[1] * (answer.ndim - 1)) * answer
+            total = scaled if total is None else total + scaled
+        assert total is not None
+        return total
+
+    def _survival(self, e: int, positions: Array) -> Answer:
+        answers = [part._survival(e, positions) for part in self.parts]
+        weights = self.weights[:, :, None]
+        variance = sum(w**2 * a.standard_error**2 for w, a in zip(weights, answers, strict=True))
+        mean = sum(w * a.mean for w, a in zip(weights, answers, strict=True))
+        return Answer(np.asarray(mean), np.sqrt(variance), np.max([a.r_hat for a in answers], axis=0))
+
+    def _survival_at(self, e: int, positions: Array) -> Array:
+        return self._average(lambda part: part._survival_at(e, positions))
+
+    def _density(self, e: int, positions: Array) -> Array:
+        return self._average(lambda part: part._density(e, positions))
+
+    def _hazard(self, e: int, positions: Array) -> Array:
+        """Hazards weighted by survival: every component counts by how many of its subjects are still at risk."""
+        alive = np.stack([part._survival(e, positions).mean for part in self.parts]) * self.weights[:, :, None]
+        hazards = np.stack([part._hazard(e, positions) for part in self.parts])
+        total = alive.sum(axis=0)
+        share = np.where(total > 0.0, alive / np.where(total > 0.0, total, 1.0), self.weights[:, :, None])
+        return np.asarray(np.sum(np.where(share > 0.0, share * hazards, 0.0), axis=0))
+
+    def _quantile(self, e: int, level: float) -> Array:
+        def curves(chosen: Booleans, positions: Array) -> tuple[Array, Array]:
+            return self._survival(e, positions).mean[chosen], self._density(e, positions)[chosen]
+
+        lower, upper = self.parts[0].cells.column(self.encoding.column_of(e))
+        found = invert_survival(curves, self.n_rows, level, exact=True)
+        return np.where(lower == upper, lower, found)
+
+    def _restricted_mean(self, e: int, until: float) -> Array:
+        return self._average(lambda part: part._restricted_mean(e, until))
+
+    def _risk(self, e: int) -> Array:
+        return self._average(lambda part: part._risk(e))
+
+    def _joint(self, question: Callable[..., Answer], places: list[int], positions: list[Array]) -> Array:
+        return self._average(lambda part: part._joint(question, places, positions))
+
+
+def parts_of(prognosis: Prognosis) -> tuple[ModelPrognosis, ...]:
+    """The prognoses of the components; of a single model, its own."""
+    if isinstance(prognosis, MixturePrognosis):
+        return prognosis.parts
+    assert isinstance(prognosis, ModelPrognosis)
+    return (prognosis,)

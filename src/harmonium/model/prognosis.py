@@ -1,0 +1,304 @@
+"""A prognosis: some rows, with what is known of them, of which anything can be asked.
+
+X is encoded once and hidden states are found once, whatever is asked afterwards. Every answer in the user's unit of time is a few lines
+here; what it means for one model is in :class:`ModelPrognosis`, for a mixture of models in :mod:`harmonium.model.mixture`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harmonium.cells import Cells
+from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT
+from harmonium.model.hidden import Answer, stacked
+from harmonium.model.joint import joint_density, joint_survival
+from harmonium.model.known_rows import KnownRows
+from harmonium.model.quantiles import invert_survival
+from harmonium.model.restricted_mean import restricted_mean
+from harmonium.table.checks import check_times
+from harmonium.table.encoding import Encoding, event_position
+from harmonium.table.time_scale import TimeScale
+from harmonium.typing import Array, Booleans
+
+if TYPE_CHECKING:
+    from harmonium.table.endpoints import Endpoints
+
+__all__ = ["ModelPrognosis", "Prognosis", "endpoint_place"]
+
+_KEPT = 1 << 25  # probabilities of states (rows times states) that are kept between questions; beyond, they are found for each
+_END = 1.0 - 1e-9  # positions beyond which an endless time scale has its limit
+
+
+def endpoint_place(names: Sequence[str], endpoint: str | None) -> int:
+    """Number of an endpoint; the first if none is named."""
+    if endpoint is None:
+        return 0
+    if endpoint not in names:
+        raise ValueError(f"there is no endpoint {endpoint!r}; the model has {', '.join(map(repr, names))}")
+    return list(names).index(endpoint)
+
+
+class Prognosis(ABC):
+    """What a model says about some rows, given what is known of them.
+
+    Made by :meth:`~harmonium.SurvivalHarmonium.prognosis`. In all methods ``endpoint`` is the first one if none is named, and ``times`` are
+    the endpoint's distinct event times in training if none are given.
+
+    Parameters
+    ----------
+    encoding : Encoding
+    known : Endpoints or None
+        What is given about the endpoints.
+
+    Examples
+    --------
+    >>> import harmonium as hm
+    >>> X, y = hm.datasets.load_nvalt8()
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    >>> prognosis = model.prognosis(X[:3], given=hm.landmark(y[:3], 12))
+    >>> prognosis.survival("os", [12, 24, 36]).shape, prognosis.median("rfs").shape
+    ((3, 3), (3,))
+    """
+
+    def __init__(self, encoding: Encoding, known: Endpoints | None) -> None:
+        self.encoding = encoding
+        self.known = known
+
+    # --- questions ---
+
+    def survival(self, endpoint: str | None = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
+        """Probability of no event until each time (eq. 20), (rows, times).
+
+        With ``return_diagnostics`` also an :class:`~harmonium.model.hidden.Answer` that has Monte-Carlo errors, which are zero up to 14
+        hidden units.
+        """
+        e, at = self._asked(endpoint, times)
+        answer = self._survival(e, self._scale(e).to_unit(at))
+        return (answer.mean, answer) if return_diagnostics else answer.mean
+
+    def survival_at(self, endpoint: str | None, times: Any) -> Array:
+        """Probability of no event until a time of each row's own, (rows,)."""
+        e = self._place(endpoint)
+        return self._survival_at(e, self._scale(e).to_unit(np.asarray(times, dtype=np.float64)))
+
+    def cumulative_hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
+        """-ln of survival, (rows, times); infinite where survival is zero."""
+        with np.errstate(divide="ignore"):
+            return -np.log(self.survival(endpoint, times)) + 0.0
+
+    def density(self, endpoint: str | None = None, times: Any = None) -> Array:
+        """Density of the event time (eq. 23), (rows, times), in one over the unit of time; NaN in rows whose event time is given."""
+        e, at = self._asked(endpoint, times)
+        scale = self._scale(e)
+        return self._density(e, event_position(scale.to_unit(at))) * np.exp(scale.log_slope(at))
+
+    def hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
+        """Density over survival (eq. 23), (rows, times), in one over the unit of time.
+
+        Infinite where a time scale ends, and nobody survives.
+        """
+        e, at = self._asked(endpoint, times)
+        scale = self._scale(e)
+        positions = event_position(scale.to_unit(at))
+        with np.errstate(invalid="ignore"):
+            hazard = self._hazard(e, positions) * np.exp(scale.log_slope(at))
+        if np.isinf(scale.horizon):
+            hazard[:, positions > _END] = scale.rate  # the tail is exponential
+        return np.where(at >= scale.horizon, np.inf, hazard)
+
+    def quantile(self, endpoint: str | None = None, q: float = 0.5) -> Array:
+        """The time until which the event has happened with probability ``q`` (eq. 24), (rows,).
+
+        With the Kaplan-Meier time scale, times beyond follow-up are extrapolations: exponential beyond the last event.
+        """
+        e = self._place(endpoint)
+        if not (isinstance(q, Real) and 0.0 < q < 1.0):
+            raise ValueError(f"q must lie between 0 and 1; found {q!r}")
+        times = self._scale(e).from_unit(self._quantile(e, 1.0 - float(q)))
+        return times if self.known is None else np.clip(times, self.known.lower[:, e], self.known.upper[:, e])
+
+    def median(self, endpoint: str | None = None) -> Array:
+        """The median event time, (rows,); see :meth:`quantile`."""
+        return self.quantile(endpoint, 0.5)
+
+    def restricted_mean(self, endpoint: str | None = None, *, until: float) -> Array:
+        """Mean of the event time or ``until``, whichever comes first (eq. 24): the area under the survival curve, (rows,)."""
+        e = self._place(endpoint)
+        if not (isinstance(until, Real) and 0.0 < until < np.inf):
+            raise ValueError(f"until must be a positive time; found {until!r}")
+        return self._restricted_mean(e, float(until))
+
+    def risk(self, endpoint: str | None = None) -> Array:
+        """Higher means sooner: minus the mean event time on the time scale, (rows,)."""
+        return self._risk(self._place(endpoint))
+
+    def joint_survival(self, times: Mapping[str, Any]) -> Array:
+        """Probability that no endpoint has had its event until its time (eq. 22), on the grid of ``times``, a mapping of endpoints.
+
+        The shape is (rows, times of the first endpoint, of the second, ...). Endpoints that are not asked for are integrated out.
+        """
+        places, at = self._grid(times)
+        positions = [self._scale(e).to_unit(own) for e, own in zip(places, at, strict=True)]
+        return self._joint(joint_survival, places, positions)
+
+    def joint_density(self, times: Mapping[str, Any]) -> Array:
+        """Density of several event times together, as :meth:`joint_survival`."""
+        places, at = self._grid(times)
+        positions = [event_position(self._scale(e).to_unit(own)) for e, own in zip(places, at, strict=True)]
+        out = self._joint(joint_density, places, positions)
+        for axis, (e, own) in enumerate(zip(places, at, strict=True), start=1):
+            slope = np.exp(self._scale(e).log_slope(own))
+            out = out * slope.reshape([-1 if k == axis else 1 for k in range(out.ndim)])
+        return out
+
+    # --- what a model must answer, on the time scale ---
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    @abstractmethod
+    def _survival(self, e: int, positions: Array) -> Answer: ...
+
+    @abstractmethod
+    def _survival_at(self, e: int, positions: Array) -> Array: ...
+
+    @abstractmethod
+    def _density(self, e: int, positions: Array) -> Array: ...
+
+    @abstractmethod
+    def _hazard(self, e: int, positions: Array) -> Array: ...
+
+    @abstractmethod
+    def _quantile(self, e: int, level: float) -> Array: ...
+
+    @abstractmethod
+    def _restricted_mean(self, e: int, until: float) -> Array: ...
+
+    @abstractmethod
+    def _risk(self, e: int) -> Array: ...
+
+    @abstractmethod
+    def _joint(self, question: Callable[..., Answer], places: list[int], positions: list[Array]) -> Array: ...
+
+    # --- what was asked ---
+
+    def _place(self, endpoint: str | None) -> int:
+        return endpoint_place(self.encoding.endpoint_names, endpoint)
+
+    def _scale(self, e: int) -> TimeScale:
+        return self.encoding.scales[e]
+
+    def _asked(self, endpoint: str | None, times: Any) -> tuple[int, Array]:
+        """The endpoint's number and checked times."""
+        e = self._place(endpoint)
+        learned = self.encoding.endpoints[e]
+        if times is None:
+            return e, learned.event_times
+        at = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if at.ndim != 1 or np.isnan(at).any() or (at < 0.0).any():
+            raise ValueError(f"times must be numbers that are not negative; found {times!r}")
+        check_times(learned, at)
+        return e, at
+
+    def _grid(self, times: Mapping[str, Any]) -> tuple[list[int], list[Array]]:
+        if not isinstance(times, Mapping) or not times:
+            raise ValueError('times must be a mapping of endpoints to times, such as {"os": [12, 24], "rfs": [6, 12]}')
+        asked = [self._asked(name, at) for name, at in times.items()]
+        return [e for e, _ in asked], [at for _, at in asked]
+
+
+class ModelPrognosis(Prognosis):
+    """The prognosis of one model: averages over its hidden states, which are found when first needed and kept."""
+
+    def __init__(
+        self, encoding: Encoding, parameters: Parameters, cells: Cells, known: Endpoints | None, seed: int, n_threads: int | None
+    ) -> None:
+        super().__init__(encoding, known)
+        self.parameters = parameters
+        self.cells = cells
+        self._seed, self._n_threads = seed, n_threads
+        self._found: list[KnownRows] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return self.cells.n_rows
+
+    def hidden(self) -> Array:
+        """p(h = 1) of every hidden unit (eq. 7), (rows, hidden units)."""
+        return np.concatenate([rows.hidden.expected() for rows in self.rows()])
+
+    def rows(self) -> Iterator[KnownRows]:
+        """All rows with their hidden states, in parts that fit into memory; kept if all of them do."""
+        if self._found is not None:
+            yield from self._found
+            return
+        kept: list[KnownRows] | None = [] if self.cells.n_rows << min(self.parameters.n_hidden, EXACT_LIMIT) <= _KEPT else None
+        for part in KnownRows.of(self.parameters, self.cells, np.random.default_rng(self._seed), self._n_threads):
+            if kept is not None:
+                kept.append(part)
+            yield part
+        self._found = kept
+
+    def _each(self, question: Callable[[KnownRows], Array]) -> Array:
+        return np.concatenate([question(rows) for rows in self.rows()])
+
+    def _survival(self, e: int, positions: Array) -> Answer:
+        column = self.encoding.column_of(e)
+        return stacked([rows.survival(column, positions) for rows in self.rows()])
+
+    def _survival_at(self, e: int, positions: Array) -> Array:
+        column, start, parts = self.encoding.column_of(e), 0, []
+        for rows in self.rows():
+            stop = start + rows.cells.n_rows
+            parts.append(rows.survival_at(column, positions[start:stop]))
+            start = stop
+        return np.concatenate(parts)
+
+    def _density(self, e: int, positions: Array) -> Array:
+        column = self.encoding.column_of(e)
+        return self._each(lambda rows: rows.density(column, positions).mean)
+
+    def _hazard(self, e: int, positions: Array) -> Array:
+        column = self.encoding.column_of(e)
+        return self._each(lambda rows: rows.hazard(column, positions))
+
+    def _quantile(self, e: int, level: float) -> Array:
+        column = self.encoding.column_of(e)
+        return self._each(lambda rows: _quantile(rows, column, level, exact=self.parameters.n_hidden <= EXACT_LIMIT))
+
+    def _restricted_mean(self, e: int, until: float) -> Array:
+        column, scale = self.encoding.column_of(e), self._scale(e)
+        return self._each(lambda rows: restricted_mean(rows, column, scale, until))
+
+    def _risk(self, e: int) -> Array:
+        column = self.encoding.column_of(e)
+        return -self._each(lambda rows: rows.mean_position(column).mean[:, 0])
+
+    def _joint(self, question: Callable[..., Answer], places: list[int], positions: list[Array]) -> Array:
+        columns = [self.encoding.column_of(e) for e in places]
+        return self._each(lambda rows: question(rows, columns, positions).mean)
+
+
+def _quantile(rows: KnownRows, column: int, level: float, *, exact: bool) -> Array:
+    """Where survival falls to a level; the event itself where it is known."""
+    lower, upper = rows.cells.column(column)
+    out = np.where(lower == upper, lower, np.nan)
+    left = np.isnan(out)
+    if left.any():
+        unknown = rows if left.all() else rows.part(left)
+
+        def curves(chosen: Booleans, positions: Array) -> tuple[Array, Array]:
+            part = unknown if chosen.all() else unknown.part(chosen)
+            return part.survival(column, positions).mean, part.density(column, positions).mean
+
+        out[left] = invert_survival(curves, int(left.sum()), level, exact=exact)
+    return out

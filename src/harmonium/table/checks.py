@@ -1,0 +1,141 @@
+"""Warnings about tables that can be used but are probably not what was meant. Every user meets them, whatever the way in.
+
+Errors are where tables are read; here are the doubts: identifiers among covariates, text among numbers, covariates that hold what is
+known only afterwards, rows of X and y that do not belong together, times beyond follow-up, endpoints about which nothing is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.errors import (
+    ExtrapolationWarning,
+    IdentifierWarning,
+    IgnoredColumnWarning,
+    IndexWarning,
+    LeakageWarning,
+    TableError,
+    TextWarning,
+    UnknownEndpointWarning,
+    warn,
+)
+from harmonium.table.columns import Column
+from harmonium.table.endpoints import Endpoints
+from harmonium.typing import Array
+
+if TYPE_CHECKING:
+    from harmonium.table.encoding import LearnedEndpoint
+
+__all__ = ["check_given", "check_index", "check_times", "check_training_table"]
+
+_FEW_ROWS, _LARGE_PART = 10, 0.25  # of rows in which a covariate equals an observed time, beyond which that is no coincidence
+_IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
+_MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
+
+
+def check_index(X: Any, y: Any) -> None:
+    """Refuse rows of y that are those of X in another order; warn if they have other labels altogether."""
+    ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
+    if not (isinstance(ours, pd.Index) and isinstance(theirs, pd.Index)) or len(ours) != len(theirs) or ours.equals(theirs):
+        return
+    if len(ours.symmetric_difference(theirs)) == 0:
+        row = int(np.argmax(np.asarray(ours != theirs)))
+        raise TableError(
+            f"the rows of y are in another order than those of X (row {row} is {ours[row]!r} in X and {theirs[row]!r} in y); "
+            "align them: y.loc[X.index]",
+            row=row,
+        )
+    warn(
+        f"the rows of X and y have different labels (the first are {ours[0]!r} and {theirs[0]!r}) and are matched by their order; "
+        "reset both indexes if that is right",
+        IndexWarning,
+    )
+
+
+def check_training_table(
+    frame: pd.DataFrame, columns: Sequence[Column], numbers: Mapping[Any, Array], roles: Mapping[Any, str], y: Endpoints
+) -> None:
+    """Warn about covariates that are probably none, or not what they seem."""
+    ignored = [column.name for column in columns if column.role == "ignored" and roles.get(column.name) != "ignored"]
+    if ignored:
+        warn(f"columns without information take no part in the model: {', '.join(map(repr, ignored))}", IgnoredColumnWarning)
+    for column in columns:
+        if column.name in roles:
+            continue
+        if column.role == "numeric":
+            _warn_of_identifier(frame[column.name])
+        elif column.role != "ignored":
+            _warn_of_text_among_numbers(frame[column.name])
+    _warn_of_leaked_times(numbers, y)
+
+
+def _warn_of_identifier(series: pd.Series) -> None:
+    """Numbers of rows or subjects pass for a numeric covariate."""
+    whole = series.dtype.kind in "iu" and len(series) >= 20
+    if whole and series.is_unique and (_IDENTIFIER.search(str(series.name)) or series.is_monotonic_increasing):
+        warn(f"column {series.name!r} looks like an identifier, and is used as a number; leave it out", IdentifierWarning)
+
+
+def _warn_of_text_among_numbers(series: pd.Series) -> None:
+    """One stray word, or decimal commas, make a column of numbers one of text."""
+    if series.dtype.kind != "O" and not pd.api.types.is_string_dtype(series.dtype):
+        return
+    distinct = [value for value in series.dropna().unique() if isinstance(value, str)]
+    strange = [value for value in distinct if not _is_number(value)]
+    n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
+    if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
+        row = int((series == strange[0]).to_numpy().argmax())
+        commas = _is_number(strange[0].replace(",", "."))
+        advice = "write decimal points, not commas" if commas else "correct it, or state the column's role"
+        warn(f"column {series.name!r} is used as text because of {strange[0]!r} in row {row}; {advice}", TextWarning)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _warn_of_leaked_times(numbers: Mapping[Any, Array], y: Endpoints) -> None:
+    """A covariate that holds an endpoint's times, or those of one that was not named, gives away what is to be predicted."""
+    for column, values in numbers.items():
+        for e, name in enumerate(y.names):
+            known = (y.lower[:, e] > 0.0) & ~np.isnan(values)
+            same = values[known] == y.lower[known, e]
+            if same.sum() >= _FEW_ROWS and same.mean() > _LARGE_PART:
+                warn(
+                    f"column {column!r} equals the observed time of endpoint {name!r} in {same.sum()} of {known.sum()} rows; "
+                    "what is known only afterwards is no covariate: leave it out",
+                    LeakageWarning,
+                )
+
+
+def check_times(endpoint: LearnedEndpoint, times: Array) -> None:
+    """Warn of times beyond follow-up."""
+    last = endpoint.follow_up.last
+    late = np.unique(times[times > last])
+    if late.size:
+        shown = ", ".join(f"{time:g}" for time in late[:3]) + (", ..." if late.size > 3 else "")
+        verb = "lies" if late.size == 1 else "lie"
+        warn(
+            f"{shown} {verb} beyond the last observed time of {endpoint.name!r} in training, {last:g}: an extrapolation",
+            ExtrapolationWarning,
+        )
+
+
+def check_given(names: Iterable[str], known: Endpoints) -> None:
+    """Warn if events of some endpoints are given and nothing is said about another: that it had not happened yet is known as well."""
+    silent = [name for name in names if name not in known.names]
+    if silent and known.event.any():
+        warn(
+            f"an event is given, and nothing about {', '.join(map(repr, silent))}: if there had been no such event by then, give that too "
+            "(harmonium.landmark does), since the model cannot know it",
+            UnknownEndpointWarning,
+        )
