@@ -170,22 +170,23 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         self
         """
         recipe = self.recipe()
-        trainer = recipe.resolved() if isinstance(recipe.resolved(), Contrastive) else Contrastive()
+        trainer = recipe.trainer if isinstance(recipe.trainer, Contrastive) else Contrastive()
         known: Fitted | None = getattr(self, "fitted_", None)
         table = encode_training_table(recipe, X, y, known)
-        objective = table.objective(recipe.conditional)
-        state: ContrastiveState | None = self.__dict__.get("_contrastive")
-        if state is None:
-            rng = np.random.default_rng(self.random_state)
-            state = trainer.start(objective, int(recipe.n_hidden), rng, None if known is None else known.parameters)
-            self._contrastive = state
-        trainer.partial_fit(state, objective)
+        self._contrastive: ContrastiveState = trainer.partial_fit(
+            table.objective(recipe.conditional),
+            int(recipe.n_hidden),
+            rng=np.random.default_rng(self.random_state),
+            state=self.__dict__.get("_contrastive"),
+            start=None if known is None else known.parameters,
+        )
+        parameters = self._contrastive.parameters
         if known is None:
             summary = TrainingSummary(settings=recipe.settings(self.random_state), l2=trainer.l2)
-            known = Fitted(table.encoding, state.parameters, summary, self.n_jobs)
+            known = Fitted(table.encoding, parameters, summary, self.n_jobs)
             self.history_ = pd.DataFrame()
             self._name_features(X)
-        self.fitted_ = grown(known, state.parameters, len(table.covariates))
+        self.fitted_ = grown(known, parameters, len(table.covariates))
         return self
 
     def recipe(self) -> Recipe:

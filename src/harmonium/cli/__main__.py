@@ -2,6 +2,6 @@
 
 import sys
 
-from harmonium.cli.app import main
+from harmonium.cli import main
 
 sys.exit(main())

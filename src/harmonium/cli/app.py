@@ -5,7 +5,7 @@ code  meaning
 ====  ======================================================================
 0     done
 1     an unexpected error, or standard output was closed early
-2     bad input: one line on standard error says what is wrong
+2     bad input: standard error says what is wrong, one line per problem
 130   interrupted by Ctrl-C (143: terminated)
 ====  ======================================================================
 """
@@ -20,14 +20,15 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 
+from harmonium import __version__
 from harmonium.cli import benchmark, demo, evaluate, explore, fit, impute, info, predict, reproduce, sample
 from harmonium.cli.options import flag
 from harmonium.cli.terminal import Terminal
+from harmonium.errors import TableError
 
 __all__ = ["main"]
 
@@ -68,7 +69,7 @@ for _name, _module in _COMMANDS.items():
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"harmonium {version('harmonium')}")
+        typer.echo(f"harmonium {__version__}")
         raise typer.Exit
 
 
@@ -102,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return terminal.refuse(error, error.format_message())
         except OSError as error:
             return terminal.refuse(error, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except TableError as error:
+            return terminal.refuse(error, *(problem.message for problem in error.problems))
         except (ValueError, ImportError) as error:
             return terminal.refuse(error, str(error))
         except Exception as error:

@@ -17,6 +17,8 @@ harmonium benchmark --quick
 
 harmonium benchmark --datasets nvalt8,nvalt11 --models cox,harmonium --jobs 2
 
+harmonium benchmark --rivals benchmarks/rivals.py --models cox,forest,svm,harmonium
+
 harmonium benchmark --scheduler tcp://10.0.0.1:8786
 """
 
@@ -31,6 +33,9 @@ def run(
     folds: Annotated[int, typer.Option("--folds", metavar="NUMBER", min=2, help="Outer, and as many inner ones.")] = 5,
     quick: Annotated[bool, flag("--quick", help="Three folds and three candidates; all models but the paper's harmonium.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Processes on this machine.")] = 2,
+    rivals: Annotated[
+        Path | None, typer.Option("--rivals", metavar="FILE", help="A Python file with further models to compare.", show_default=False)
+    ] = None,
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster, instead of this machine.", show_default=False)
     ] = None,
@@ -43,21 +48,22 @@ def run(
     Results are kept one by one, so that a run that was interrupted goes on where it stopped. The folder holds scores.csv (every fold),
     table.csv (mean and standard deviation) and scores.png (the paper's Fig 2) in the end.
 
-    A star marks predictions given the other endpoint's whole recording; (landmark) those given what was known at month 12.
+    A star marks predictions given everything observed of the other endpoint; (landmark) those given what was known at month 12.
     """
     from harmonium.cli.writing import replacing
     from harmonium.datasets.studies import STUDIES
     from harmonium.studies.benchmark.execution import Results, cluster
     from harmonium.studies.benchmark.protocol import Protocol
-    from harmonium.studies.benchmark.rivals import RIVALS
+    from harmonium.studies.benchmark.rivals import RIVALS, load_rivals
     from harmonium.studies.benchmark.search import count_tasks, failures, run_benchmark
     from harmonium.studies.benchmark.summary import draw_scores, mean_and_deviation
 
     terminal: Terminal = context.obj
     folds, candidates = _QUICK if quick else (folds, candidates)
+    load_rivals(None if rivals is None else str(rivals.resolve()))
     studies = _chosen("--datasets", datasets, list(STUDIES))
     kinds = _chosen("--models", models, [name for name in RIVALS if not (quick and name == "paper-harmonium")])
-    protocol = Protocol(folds, candidates)
+    protocol = Protocol(folds, candidates, None if rivals is None else str(rivals.resolve()))
     results = Results(output, protocol)
     total = count_tasks(protocol, studies, kinds)
     with terminal.steps("tasks", total) as done, cluster(scheduler):
@@ -84,7 +90,7 @@ def run(
 
 
 def _chosen(option: str, text: str, known: list[str]) -> list[str]:
-    from harmonium.cli.reading import did_you_mean
+    from harmonium.table.frames import did_you_mean
 
     names = [name.strip() for name in text.split(",") if name.strip()] or known
     for name in names:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.cli.reading import did_you_mean
+from harmonium.errors import collecting_problems
 from harmonium.table.endpoints import endpoints, refuse_variants
-from harmonium.table.frames import as_typed
+from harmonium.table.frames import as_typed, did_you_mean, distinct_values
 
 __all__ = ["EndpointReader", "require_endpoints"]
 
@@ -67,8 +67,13 @@ class EndpointReader:
         return list(dict.fromkeys(column for definition in self._definitions for column in definition.columns.values()))
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """What :func:`harmonium.endpoints` makes of the columns."""
-        return pd.concat([self._read(frame, definition) for definition in self._definitions], axis=1)
+        """What :func:`harmonium.endpoints` makes of the columns; all problems are found before any is reported."""
+        parts = []
+        with collecting_problems() as problems:
+            for definition in self._definitions:
+                with problems.catching():
+                    parts.append(self._read(frame, definition))
+        return pd.concat(parts, axis=1)
 
     def check(self) -> None:
         """After all parts: refuse a value that is said to mean an event but never occurs."""
@@ -87,7 +92,7 @@ class EndpointReader:
 
     def _events(self, series: pd.Series, definition: _Definition) -> pd.Series:
         """1 for an event, 0 for none, NaN where nothing is written."""
-        places, distinct = pd.factorize(series)
+        places, distinct = distinct_values(series)
         if definition.event_value is None:
             meaning = [_zero_or_one(value) for value in distinct]
         else:

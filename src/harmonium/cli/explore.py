@@ -36,10 +36,10 @@ def run(
     The page is served on this machine only and needs no network. What is entered stays on this machine; nothing is stored. With --host
     others can use it too: anyone who can reach this machine can use the model, and what they enter travels unencrypted.
     """
-    from harmonium.estimator import load
+    from harmonium.model.storage import load
 
     terminal: Terminal = context.obj
-    model = load(model_file).set_params(n_jobs=1, verbose=False)
+    model = load(model_file, n_jobs=1)
     try:
         from harmonium.explorer.app import make_app
         from harmonium.explorer.server import LOOPBACK, WARNING, serve

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,8 +26,6 @@ harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 --ob
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
 """
 
-_IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
-_MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
 _OF_CONTRASTIVE = "Options of the contrastive trainer"
 
 
@@ -48,7 +44,7 @@ def run(
             metavar="WHAT",
             show_default="conditional",
             help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Take joint "
-            "for a model that shall impute or sample covariates.",
+            "for a model that imputes or samples covariates.",
         ),
     ] = None,
     cv: Annotated[
@@ -101,7 +97,7 @@ def run(
 ) -> None:
     """Fit a model to a table and save it.
 
-    Every column that belongs to no endpoint and is not dropped is a covariate. Its role is inferred and shown. Gaps are fine.
+    Every column that belongs to no endpoint and is not dropped is a covariate. Its role is inferred and shown. Values may be missing.
 
     An endpoint is a name and columns:
 
@@ -111,39 +107,26 @@ def run(
                               LOWER where UPPER is empty
       NAME=...,entry=COLUMN   subjects came under observation late
     """
-    from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints
+    from harmonium.cli.summaries import show_columns, show_endpoints
     from harmonium.cli.writing import MODEL, PAGE, check_output
-    from harmonium.engine.states import EXACT_LIMIT
     from harmonium.table.encoding import Encoding
     from harmonium.table.endpoints import parse_endpoints
+    from harmonium.table.summary import columns_summary, endpoints_summary
 
     terminal: Terminal = context.obj
     if output is not None:
-        check_output(output, force, MODEL)
+        check_output(output, force, MODEL, inputs=[data])
     elif not dry_run:
-        raise ValueError("where shall the model go? Name a file: -o model.harmonium")
+        raise ValueError("no output was named; say where the model goes: -o model.harmonium")
     if report is not None:
-        check_output(report, force, PAGE)
+        check_output(report, force, PAGE, inputs=[data])
     X, y = _training_table(data, endpoint, drop or [])
     settings: dict[str, Any] = {
-        "l2": l2 if l2 == "auto" else _number("--l2", l2),
         "time_scale": time_scale,
         "horizon": _horizon(horizon or []),
         "roles": dict(_pair("--role", "COLUMN=ROLE", text) for text in role or []),
-        "trainer": trainer,
-        "n_starts": starts,
-        "max_iter": iterations,
-        "n_epochs": epochs,
-        "learning_rate": learning_rate,
-        "batch_size": batch_size,
-        "random_state": seed,
-        "n_jobs": jobs,
-        "verbose": not terminal.quiet,
     }
-    chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
-    _warn_of_text_among_numbers(terminal, X, settings["roles"])
-    encoding = Encoding.fit(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
-    _warn_of_identifiers(terminal, X, settings["roles"])
+    encoding, _ = Encoding.learn(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
     endpoints = endpoints_summary(encoding)
     show_columns(terminal, encoding)
     show_endpoints(terminal, endpoints)
@@ -151,20 +134,57 @@ def run(
     if output is None or dry_run:
         terminal.result(summary)
         return
+    penalty = "auto" if l2 == "auto" else _number("--l2", l2)
+    settings["trainer"] = _trainer(trainer, penalty, starts, iterations, epochs, learning_rate, batch_size, hidden)
+    settings |= {"random_state": seed, "n_jobs": jobs, "verbose": not terminal.quiet}
+    chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
+    title = f"{data.name}: {', '.join(encoding.endpoint_names)}"
+    fitted, likelihood = _fit(terminal, settings, chosen, X, y, output, cv, report, force, title)
+    terminal.result(
+        {
+            "model": output,
+            **summary,
+            "settings": dict(fitted.training.settings),
+            "log_likelihood": likelihood,
+            "iterations": fitted.training.n_iter,
+            "converged": fitted.training.converged,
+        }
+    )
+
+
+def _fit(
+    terminal: Terminal,
+    settings: dict[str, Any],
+    chosen: dict[str, Any],
+    X: pd.DataFrame,
+    y: pd.DataFrame,
+    output: str,
+    cv: bool,
+    report: str | None,
+    force: bool,
+    title: str,
+) -> tuple[Any, float | None]:
+    """Fit, save, and write the report; the fitted model and its log-likelihood in training, unless that would have to be sampled."""
+    from harmonium.engine.states import EXACT_LIMIT
+    from harmonium.estimator import SurvivalHarmonium
 
     start = time.monotonic()
-    model = _cross_validated(terminal, settings, chosen, X, y) if cv else _fitted(settings, chosen, X, y)
-    likelihood = float(model.log_likelihood(X, y).mean()) if model.n_hidden <= EXACT_LIMIT else None  # sampling it takes long
-    model.set_params(verbose=False).save(output)
+    model = SurvivalHarmonium(**settings)
+    if cv:
+        chosen = _cross_validated(terminal, model, chosen, X, y)
+    model.set_params(**chosen).fit(X, y)
+    fitted = model.fitted_
+    likelihood = float(fitted.log_likelihood(X, y).mean()) if fitted.n_hidden <= EXACT_LIMIT else None
+    fitted.save(output)
     reached = "" if likelihood is None else f", log-likelihood {likelihood:.4f} per row in training"
-    spent = f"{model.n_iter_} iterations, {time.monotonic() - start:.1f} s"
-    terminal.note(f"{len(X)} rows, n_hidden {model.n_hidden}, objective {model.objective}{reached}; {spent}")
+    spent = f"{fitted.training.n_iter} iterations, {time.monotonic() - start:.1f} s"
+    terminal.note(f"{len(X)} rows, n_hidden {fitted.n_hidden}, objective {model.objective}{reached}; {spent}")
     terminal.note(f"saved to {output}")
     if report is not None:
-        model.evaluation_ = _write_report(terminal, model, X, y, f"{data.name}: {', '.join(model.endpoint_names_)}", Path(report), force)
-        model.save(output)  # once more, as it now knows how good it is
-    settings = {name: model.get_params()[name] for name in ("n_hidden", "objective", *settings) if name not in ("n_jobs", "verbose")}
-    terminal.result({"model": output, **summary, "settings": settings, "log_likelihood": likelihood, "iterations": model.n_iter_})
+        method, scores = _write_report(terminal, model, X, y, title, Path(report), force)
+        fitted = fitted.with_evaluation(method, scores)
+        fitted.save(output)  # once more, as it now knows how good it is
+    return fitted, likelihood
 
 
 def _training_table(data: Path, endpoint: list[str], drop: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -181,8 +201,22 @@ def _training_table(data: Path, endpoint: list[str], drop: list[str]) -> tuple[p
     return frame.drop(columns=[*reader.columns, *drop]), y
 
 
-def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, path: Path, force: bool) -> dict[str, Any]:
-    """Write the page; return what it found of the model's predictions."""
+def _trainer(
+    name: str, l2: Any, starts: int, iterations: int, epochs: int, learning_rate: float, batch_size: int, hidden: int | None
+) -> Any:
+    """The trainer with its settings."""
+    from harmonium.training.choice import trainer_named
+    from harmonium.training.exact import Exact
+
+    trainer: Any = trainer_named(name, 0 if hidden is None else hidden)
+    if isinstance(trainer, Exact):
+        return trainer.set_params(l2=l2, n_starts=starts, max_iter=iterations)
+    penalty = {} if l2 == "auto" else {"l2": l2}
+    return trainer.set_params(n_epochs=epochs, learning_rate=learning_rate, batch_size=batch_size, **penalty)
+
+
+def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, path: Path, force: bool) -> tuple[str, Any]:
+    """Write the page; return how the model was evaluated, and the scores."""
     from harmonium.cli.writing import replacing
     from harmonium.report.study import N_STEPS, study_report
 
@@ -191,25 +225,19 @@ def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFra
     with replacing(path, force) as temporary:
         temporary.write_text(report.html, encoding="utf-8")
     terminal.note(f"wrote {path}")
-    return report.evaluation
+    return report.method, report.scores
 
 
-def _fitted(settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> Any:
-    from harmonium.estimator import SurvivalHarmonium
-
-    return SurvivalHarmonium(**settings, **chosen).fit(X, y)
-
-
-def _cross_validated(terminal: Terminal, settings: dict[str, Any], chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> Any:
-    from harmonium.estimator import SurvivalHarmonium
+def _cross_validated(terminal: Terminal, model: Any, chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> dict[str, Any]:
+    """Settings of the best candidate."""
     from harmonium.search import SurvivalHarmoniumCV
 
     candidates: dict[str, Any] = {key: (value,) for key, value in chosen.items()}
-    search = SurvivalHarmoniumCV(**candidates, estimator=SurvivalHarmonium(**settings)).fit(X, y)
+    search = SurvivalHarmoniumCV(**candidates, estimator=model).fit(X, y)
     rows = [[f"{h}", f"{o}", f"{mean:.4f}", f"{se:.4f}"] for h, o, mean, se, _ in search.cv_results_.itertuples(index=False)]
     header = ["hidden units", "objective", "log-likelihood per row", "standard error"]
     terminal.table("5-fold cross-validation", header, rows, right=(0, 1, 2, 3))
-    return search.best_estimator_
+    return dict(search.best_params_)
 
 
 def _objective(text: str | None) -> str | float | None:
@@ -236,36 +264,3 @@ def _number(option: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"{option} cannot be {text!r}; see harmonium fit --help") from None
-
-
-def _warn_of_identifiers(terminal: Terminal, X: pd.DataFrame, roles: dict[str, str]) -> None:
-    """Numbers of rows or subjects would pass for a numeric covariate."""
-    for name in X.columns:
-        series = X[name]
-        whole = series.dtype.kind in "iu" and name not in roles and len(series) >= 20
-        called_so = bool(_IDENTIFIER.search(name))
-        if whole and series.is_unique and (called_so or series.is_monotonic_increasing):
-            terminal.warn(f"column {name!r} looks like an identifier, and is taken for a number; leave it out with --drop {name!r}")
-
-
-def _warn_of_text_among_numbers(terminal: Terminal, X: pd.DataFrame, roles: dict[str, str]) -> None:
-    """One stray word, or decimal commas, make a file's column of numbers one of text."""
-    for name in X.columns:
-        if X[name].dtype.kind != "O" or name in roles:
-            continue
-        distinct = [value for value in X[name].dropna().unique() if isinstance(value, str)]
-        strange = [value for value in distinct if not _is_number(value)]
-        n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
-        if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
-            row = int((X[name] == strange[0]).to_numpy().argmax())
-            commas = _is_number(strange[0].replace(",", "."))
-            advice = "write decimal points, not commas" if commas else f"mend it, or say --role {shlex.quote(f'{name}=categorical')}"
-            terminal.warn(f"column {name!r} is taken for text because of {strange[0]!r} in row {row}; {advice}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

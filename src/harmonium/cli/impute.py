@@ -31,10 +31,10 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Fill the gaps of a table with draws from the model, given everything that is known of each row.
+    """Fill in missing values with draws from the model, given everything that is known of each row.
 
     Writes one table: the completed tables one below the other, with their numbers, from 1 on, in the first column, draw. Observed values
-    and other columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the recorded one, or
+    and other columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the observed one, or
     for censored rows a draw from the times that are still possible. Endpoints are written as for fit (see harmonium fit --help).
 
     Train the model with --objective joint for this.
@@ -44,26 +44,26 @@ def run(
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
     from harmonium.cli.writing import check_output, side_by_side, table_writer
-    from harmonium.estimator import load
+    from harmonium.model.storage import read_contents
     from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
-    check_output(output, force, as_json=as_json)
-    model = load(model_file).set_params(n_jobs=jobs)
+    check_output(output, force, inputs=[data, model_file], as_json=as_json)
+    contents = read_contents(model_file)
     table = open_table(data)
     reader = EndpointReader(endpoint or [], table.columns)
-    require_endpoints(reader.names, model.endpoint_names_)
-    covariates = TrainingValues(model.encoding_.columns)
+    require_endpoints(reader.names, contents.encoding.endpoint_names)
+    covariates = TrainingValues(contents.encoding.columns)
     table.require([*covariates.names, *reader.columns])
     typed = {*covariates.names, *reader.columns} - set(covariates.text)
     frame = table.read(table.columns, text=set(table.columns) - typed)
-    X = covariates.of(frame.reindex(columns=[column.name for column in model.encoding_.columns]))
+    X = covariates.of(frame.reindex(columns=[column.name for column in contents.encoding.columns]))
     y = reader.read(frame) if endpoint else None
     reader.check()
     terminal.warn(*covariates.unseen)
 
     n_rows, columns = 0, []
-    completions = model.impute(X, y, draws, random_state=seed)
+    completions = contents.model(jobs).impute(X, y, n_draws=draws, random_state=seed)
     with table_writer(output, force) as write:
         for number, (completed, times) in enumerate(completions, start=1):
             drawn = pd.DataFrame({f"{name}_drawn": times[name, "lower"] for name in reader.names}, index=frame.index)

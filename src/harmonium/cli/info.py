@@ -17,31 +17,38 @@ harmonium info model.harmonium
 harmonium info model.harmonium --json
 """
 
-_CONTRASTIVE = ("learning_rate", "momentum", "batch_size", "n_epochs", "n_steps", "persistent", "optimiser", "centred")
-
 
 def run(context: typer.Context, model_file: Model, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Tell what a model was trained on and how: its covariates, endpoints, settings, and metrics if they were measured."""
-    from harmonium.cli.summaries import columns_summary, endpoints_summary, show_columns, show_endpoints, show_evaluation
-    from harmonium.engine.states import EXACT_LIMIT
-    from harmonium.estimator import OF_THE_SESSION, load
+    """Show what a model was trained on and how: its covariates, endpoints, settings, and metrics if they were measured."""
+    from harmonium.cli.summaries import show_columns, show_endpoints, show_evaluation
+    from harmonium.model.storage import read_contents
+    from harmonium.table.summary import columns_summary, endpoints_summary
 
     terminal: Terminal = context.obj
-    model = load(model_file)
-    endpoints = endpoints_summary(model.encoding_)
-    settings = {name: value for name, value in model.get_params().items() if name not in OF_THE_SESSION}
-    fitted = {"rows": model.n_rows_, "l2": model.l2_, "iterations": model.n_iter_, "evaluation": model.evaluation_}
-    show_columns(terminal, model.encoding_)
+    contents = read_contents(model_file)
+    endpoints, training = endpoints_summary(contents.encoding), contents.training[0]
+    show_columns(terminal, contents.encoding)
     show_endpoints(terminal, endpoints)
-    show_evaluation(terminal, model.evaluation_)
-    exact = model.trainer == "exact" or (model.trainer == "auto" and model.n_hidden <= EXACT_LIMIT)
-    of_no_use = _CONTRASTIVE if exact else ()
-    shown = {"rows in training": fitted["rows"], "l2 used": fitted["l2"], "iterations": fitted["iterations"], **settings}
-    rows = [[name, _shown(value)] for name, value in shown.items() if name not in of_no_use and value not in (None, {})]
-    terminal.table("training and settings", ["name", "value"], rows)
-    described = {"columns": columns_summary(model.encoding_), "endpoints": endpoints, "settings": settings}
-    terminal.result({"model": str(model_file), **fitted, **described})
+    show_evaluation(terminal, training.evaluation)
+    fitted: dict[str, Any] = {
+        "rows": training.n_rows,
+        "l2": training.l2,
+        "iterations": training.n_iter,
+        "converged": training.converged,
+        "evaluation": training.evaluation,
+    }
+    for number, own in enumerate(contents.training):
+        part = "" if len(contents.training) == 1 else f" of component {number + 1}, with weight {contents.weights[number]:.3f}"
+        shown = {"rows in training": own.n_rows, "l2 used": own.l2, "iterations": own.n_iter, "converged": own.converged, **own.settings}
+        rows = [[name, _shown(value)] for name, value in shown.items() if value not in (None, {})]
+        terminal.table(f"training and settings{part}", ["name", "value"], rows)
+    described = {"columns": columns_summary(contents.encoding), "endpoints": endpoints, "settings": dict(training.settings)}
+    components = [{"weight": weight, "settings": own.settings} for weight, own in zip(contents.weights, contents.training, strict=True)]
+    terminal.result({"model": str(model_file), **fitted, **described, "components": components})
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        settings = ", ".join(f"{name}={_shown(setting)}" for name, setting in value.items() if name != "name")
+        return f"{value['name']}({settings})" if "name" in value else settings
     return f"{value:.4g}" if isinstance(value, float) else str(value)

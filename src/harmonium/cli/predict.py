@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harmonium.cli.options import Data, Force, Id, Jobs, Json, Model, Quiet, TableOutput, flag, numbers
 from harmonium.cli.terminal import Terminal
+from harmonium.errors import Problem, TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +46,7 @@ def run(
         ),
     ] = None,
     landmark: Annotated[
-        float | None, typer.Option("--landmark", metavar="TIME", help="Use of what is given only what was known then.", show_default=False)
+        float | None, typer.Option("--landmark", metavar="TIME", help="Ignore anything observed after TIME.", show_default=False)
     ] = None,
     identifier: Id = None,
     output: TableOutput = "-",
@@ -59,46 +61,43 @@ def run(
     read and written in parts, so it may be larger than memory.
 
     With --given, what the table knows of the endpoints already is used. Columns are written as for fit (see harmonium fit --help). With
-    --landmark T, predictions are made as if at T: later recordings are not looked at.
+    --landmark T, predictions are made as if at T: anything observed later is ignored.
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
-    from harmonium.cli.writing import check_output, side_by_side, table_writer
-    from harmonium.estimator import load
+    from harmonium.cli.writing import check_output, table_writer
+    from harmonium.model.storage import read_contents
     from harmonium.table.landmark import landmark as known_at
     from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
-    check_output(output, force, as_json=as_json)
+    check_output(output, force, inputs=[data, model_file], as_json=as_json)
     asked = {} if times is None else numbers("--times", times)
     if landmark is not None and not given:
-        raise ValueError("--landmark cuts what is given; tell what that is with --given NAME=TIME,EVENT")
-    model = load(model_file).set_params(n_jobs=jobs)
-    names = list(dict.fromkeys(endpoint or model.endpoint_names_))
-    require_endpoints(names, model.endpoint_names_)
+        raise ValueError("--landmark cuts what is given; say what that is with --given NAME=TIME,EVENT")
+    contents = read_contents(model_file)
+    names = list(dict.fromkeys(endpoint or contents.encoding.endpoint_names))
+    require_endpoints(names, contents.encoding.endpoint_names)
     table = open_table(data)
     known = EndpointReader(given or [], table.columns)
-    require_endpoints(known.names, model.endpoint_names_)
-    if given:
-        _warn_of_silence(terminal, model, known.names)
-    _warn_of_extrapolation(terminal, model, names, asked)
-    covariates = TrainingValues(model.encoding_.columns)
-    columns = list(dict.fromkeys([*covariates.names, *known.columns, *([identifier] if identifier else [])]))
+    require_endpoints(known.names, contents.encoding.endpoint_names)
+    covariates = TrainingValues(contents.encoding.columns)
+    own = [identifier] if identifier else []
+    columns = list(dict.fromkeys([*covariates.names, *known.columns, *own]))
     table.require(columns)
+    model = contents.model(jobs)
 
     n_rows, written = 0, []
     with terminal.progress("predicting", shown=output != "-") as advance, table_writer(output, force) as write:
-        for part in table.parts(columns, text=[*covariates.text, *([identifier] if identifier else [])]):
+        for part in table.parts(columns, text=[*covariates.text, *own]):
             try:
                 X = covariates.of(part.frame)
                 facts = known.read(part.frame) if given else None
                 if landmark is not None:
                     facts = known_at(facts, landmark)
-                answers = _answers(model, X, names, asked, median, facts)
+                answers = _answers(model.prognosis(X, given=facts), part.frame[own], names, asked, median)
             except ValueError as error:
-                raise ValueError(_counted_from(part.first, str(error))) from error
-            if identifier:
-                answers = side_by_side(part.frame[[identifier]], answers)
+                raise _counted_from(part.first, error) from error
             write(answers)
             n_rows, written = n_rows + len(answers), list(answers.columns)
             advance(part.share)
@@ -107,36 +106,27 @@ def run(
     terminal.wrote(output, n_rows, written)
 
 
-def _warn_of_silence(terminal: Terminal, model: Any, given: list[str]) -> None:
-    """Whoever tells of a relapse knows more than that: the patient was alive then."""
-    silent = [name for name in model.endpoint_names_ if name not in given]
-    if silent:
-        terminal.warn(f"nothing is given of {', '.join(silent)}: that there was no such event before the others is not known to the model")
-
-
-def _warn_of_extrapolation(terminal: Terminal, model: Any, names: list[str], times: dict[str, float]) -> None:
-    last = {name: follow_up.last for name, follow_up in zip(model.endpoint_names_, model.encoding_.follow_up, strict=True)}
-    for name in names:
-        late = [text for text, time in times.items() if time > last[name]]
-        if late:
-            terminal.warn(f"{', '.join(late)} lies beyond the last recording of {name} in training, {last[name]:g}: an extrapolation")
-
-
-def _answers(model: Any, X: pd.DataFrame, names: list[str], times: dict[str, float], median: bool, given: Any) -> pd.DataFrame:
-    """Predictions for some rows."""
+def _answers(prognosis: Any, identifiers: pd.DataFrame, names: list[str], times: dict[str, float], median: bool) -> pd.DataFrame:
+    """Predictions for some rows, from one prognosis."""
     import pandas as pd
+
+    from harmonium.cli.writing import side_by_side
 
     out: dict[str, Any] = {}
     for name in names:
-        out[f"{name}_risk"] = model.predict(X, name, given=given)
+        out[f"{name}_risk"] = prognosis.risk(name)
         if times:
-            alive = model.predict_survival_function(X, name, list(times.values()), given=given, return_array=True)
+            alive = prognosis.survival(name, list(times.values()))
             out |= {f"{name}_survival_{text}": alive[:, number] for number, text in enumerate(times)}
         if median:
-            out[f"{name}_median"] = model.predict_median(X, name, given=given)
-    return pd.DataFrame(out, index=X.index)
+            out[f"{name}_median"] = prognosis.median(name)
+    return side_by_side(identifiers, pd.DataFrame(out, index=identifiers.index))
 
 
-def _counted_from(first: int, message: str) -> str:
-    """A message that counts rows from the start of the file rather than of a part of it."""
-    return re.sub(r"\brow (\d+)\b", lambda found: f"row {first + int(found[1])}", message)
+def _counted_from(first: int, error: ValueError) -> TableError:
+    """The error with rows counted from the start of the file rather than of a part of it."""
+    problems = error.problems if isinstance(error, TableError) else (Problem(str(error)),)
+    return TableError(
+        replace(problem, message=re.sub(r"\brow (\d+)\b", lambda found: f"row {first + int(found[1])}", problem.message))
+        for problem in problems
+    )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import pandas as pd
 
 from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns, unique_names
 
-__all__ = ["CSV", "PARQUET", "Part", "TableFile", "did_you_mean", "open_table", "require_pyarrow"]
+__all__ = ["CSV", "PARQUET", "Part", "TableFile", "open_table", "require_pyarrow"]
 
 PART_ROWS = 50_000
 """Rows that are held in memory at once where a table is read in parts."""
@@ -26,7 +25,7 @@ CSV, PARQUET = (".csv",), (".parquet", ".pq")
 
 
 class Part(NamedTuple):
-    """Some rows of a table, the number of the first, and the share of the file that has been read."""
+    """Some rows of a table, the number of the first, and the fraction of the file that has been read."""
 
     frame: pd.DataFrame
     first: int
@@ -48,7 +47,7 @@ class TableFile(ABC):
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
         """All rows.
 
-        Whole numbers and booleans keep their type where there are gaps. In a CSV, columns in ``text`` are read as they are written.
+        Whole numbers and booleans keep their type where values are missing. In a CSV, columns in ``text`` are read as they are written.
         """
 
     @abstractmethod
@@ -94,18 +93,6 @@ class _Parquet(TableFile):
                 first += batch.num_rows
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest name there is, in parentheses, to go on with an error message.
-
-    Examples
-    --------
-    >>> did_you_mean("os_month", ["os_mth", "age"])
-    " (did you mean 'os_mth'?)"
-    """
-    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
 def open_table(path: Path) -> TableFile:
     """Look at a file's header; its ending tells what it is."""
     if not path.is_file():
@@ -137,7 +124,7 @@ def require_pyarrow() -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'harmonium[parquet]'") from error
+        raise ImportError("Parquet files need pyarrow: pip install 'harmonium[files]'") from error
 
 
 def _from_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
@@ -155,7 +142,7 @@ def _from_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _with_usual_types(frame: pd.DataFrame) -> pd.DataFrame:
-    """NumPy's types, but for whole numbers and booleans with gaps."""
+    """NumPy's types, but for whole numbers and booleans with missing values."""
     return pd.DataFrame({name: _with_usual_type(series) for name, series in frame.items()}, index=frame.index)
 
 

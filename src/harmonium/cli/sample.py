@@ -63,11 +63,11 @@ def run(
     import pandas as pd
 
     from harmonium.cli.writing import check_output, side_by_side, table_writer
-    from harmonium.estimator import load
+    from harmonium.model.storage import load
 
     terminal: Terminal = context.obj
-    check_output(output, force, as_json=as_json)
-    model = load(model_file).set_params(n_jobs=jobs)
+    check_output(output, force, inputs=[rows, model_file], as_json=as_json)
+    model = load(model_file, n_jobs=jobs)
     if rows is not None:
         n = n or 1
         X, names = _given(terminal, model, rows, identifier)
@@ -76,9 +76,9 @@ def run(
         raise ValueError("--id needs --given-covariates: there is no table to take it from")
     else:
         n, X, names = n or 1000, None, pd.DataFrame(index=range(n or 1000))
-    covariates, y = model.sample(n, X, censored=censored, random_state=seed)
+    covariates, y = model.sample(n, X=X, censored=censored, random_state=seed)
     times = {}
-    for name in model.endpoint_names_:
+    for name in model.endpoint_names:
         times[f"{name}_time"] = y[name, "lower"]
         times[f"{name}_event"] = (y[name, "lower"] == y[name, "upper"]).astype(int)
     cohort = side_by_side(names, covariates, pd.DataFrame(times))
@@ -88,14 +88,14 @@ def run(
 
 
 def _given(terminal: Terminal, model: Any, rows: Path, identifier: str | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Covariates, with gaps for columns that are not there, and the column that identifies them, if there is one."""
+    """Covariates, missing where columns are not there, and the column that identifies them, if there is one."""
     from harmonium.cli.reading import open_table
     from harmonium.table.training_values import TrainingValues
 
     own = [identifier] if identifier else []
     table = open_table(rows)
     table.require(own)
-    covariates = TrainingValues(model.encoding_.columns)
+    covariates = TrainingValues(model.encoding.columns)
     there = [name for name in covariates.names if name in table.columns]
     absent = [name for name in covariates.names if name not in table.columns]
     unused = [name for name in table.columns if name not in (*there, *own)]

@@ -53,11 +53,12 @@ class Terminal:
         """A line about what went wrong."""
         _say(f"error: {_one_line(text)}")
 
-    def refuse(self, error: Exception, text: str) -> int:
-        """Tell what is wrong with the input; return the exit code."""
+    def refuse(self, error: Exception, *texts: str) -> int:
+        """Say what is wrong with the input, one line per problem; return the exit code."""
         if self.tracebacks:
             traceback.print_exception(error)
-        self.error(text)
+        for text in texts:
+            self.error(text)
         return 2
 
     def take_warnings(self) -> None:
@@ -77,7 +78,7 @@ class Terminal:
             sys.stdout.write(json.dumps(as_json(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
     def wrote(self, output: str, n_rows: int, columns: Sequence[str]) -> None:
-        """Tell which table was written."""
+        """Say which table was written."""
         if output != "-":
             self.note(f"wrote {n_rows} rows and {len(columns)} columns to {output}")
         self.result({"output": output, "rows": n_rows, "columns": list(columns)})
@@ -98,7 +99,7 @@ class Terminal:
 
     @contextmanager
     def progress(self, what: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
-        """A bar on terminals; the function that is handed out takes the share that is done."""
+        """A bar on terminals; the function that is handed out takes the fraction that is done."""
         if self.quiet or not shown or not sys.stderr.isatty():
             yield lambda share: None
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,15 @@ PAGE = (".html",)
 STANDARD_OUTPUT = "-"
 
 
-def check_output(output: str, force: bool, endings: Sequence[str] = (*CSV, *PARQUET), *, as_json: bool = False) -> None:
-    """Refuse a place where nothing can or should be written, before work begins."""
+def check_output(
+    output: str,
+    force: bool,
+    endings: Sequence[str] = (*CSV, *PARQUET),
+    *,
+    inputs: Iterable[str | Path | None] = (),
+    as_json: bool = False,
+) -> None:
+    """Refuse a place where nothing can or should be written, before work begins; an input is never overwritten."""
     if output == STANDARD_OUTPUT and CSV[0] in endings:
         if as_json:
             raise ValueError("with --json, standard output is taken; name a file with --output")
@@ -40,6 +47,9 @@ def check_output(output: str, force: bool, endings: Sequence[str] = (*CSV, *PARQ
         raise FileNotFoundError(f"there is no directory {path.parent} to write {path.name} in")
     if path.is_dir():
         raise ValueError(f"{output} is a directory")
+    for name in inputs:
+        if name is not None and path.exists() and Path(name).exists() and path.samefile(name):
+            raise ValueError(f"{output} is an input of this command; choose another output")
     _refuse_to_overwrite(path, force)
 
 

@@ -16,10 +16,12 @@ from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.training.choice import describe_trainer, trainer_named
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
 from harmonium.training.progress import progress
-from harmonium.training.trainer import Trainer, describe_trainer, resolve_trainer
+from harmonium.training.ties import ties_as_intervals
+from harmonium.training.trainer import Trainer
 from harmonium.typing import Array
 
 __all__ = ["Encoded", "Recipe", "encode_training_table", "fit_model"]
@@ -48,7 +50,7 @@ class Recipe:
 
     def resolved(self) -> Trainer:
         """The trainer, whose name may have been given."""
-        return resolve_trainer(self.trainer, self.n_hidden)
+        return trainer_named(self.trainer, self.n_hidden)
 
     def settings(self, random_state: Any) -> dict[str, Any]:
         """What a model file keeps of it."""
@@ -73,8 +75,6 @@ class Encoded:
 
     def objective(self, conditional: float) -> Objective:
         """The objective of training, in which tied event times are intervals."""
-        from harmonium.training.ties import ties_as_intervals  # noqa: PLC0415 - a small module, for this line only
-
         cells = self.encoding.cells(self.covariates, ties_as_intervals(self.known))
         return Objective(cells, self.encoding.entry(self.known), conditional)
 
@@ -117,7 +117,7 @@ def fit_model(
         raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
     validate = None if validation is None else _validation(table.encoding, *validation, n_jobs)
     rng = np.random.default_rng(random_state)
-    with progress(verbose, trainer.n_iterations) as listener:
+    with progress(verbose) as listener:
         history = History(listener, validate, patience)
         found = trainer.fit(
             objective,

@@ -14,6 +14,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from harmonium.studies.benchmark.evaluation import Result, run_task
 from harmonium.studies.benchmark.protocol import Protocol, Task
+from harmonium.studies.benchmark.rivals import load_rivals
 
 __all__ = ["Results", "cluster", "run_tasks"]
 
@@ -70,6 +71,7 @@ def run_tasks(tasks: Iterable[Task], protocol: Protocol, results: Results, n_job
 
 
 def _named(protocol: Protocol, task: Task) -> tuple[Task, Result]:
+    load_rivals(protocol.rivals)  # this may be a process of its own
     return task, run_task(protocol, task)
 
 
@@ -82,7 +84,7 @@ def cluster(address: str | None) -> Iterator[None]:
     try:
         from dask.distributed import Client  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
-        raise ImportError("a cluster needs dask: pip install 'harmonium[cluster]'") from error
+        raise ImportError("a cluster needs dask: pip install 'harmonium[distributed]'") from error
     client: Any = Client(address)  # type: ignore[no-untyped-call]
     with client, parallel_config(backend="dask"):
         yield

@@ -60,10 +60,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How many folds and candidates."""
+    """How many folds and candidates, and a file with further models, if there is one."""
 
     folds: int = 5
     candidates: int = 50
+    rivals: str | None = None
 
     def inner_tasks(self, study: str, model: str) -> Iterator[Task]:
         """All fits by which candidates are compared."""
