@@ -7,7 +7,11 @@ INSTALLED := .venv/installed
 SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xargs -0 cat | cksum | cut -d ' ' -f 1)
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(SOURCE_HASH)
 
-.PHONY: demo test lint types chromium docs bench reproduce clean
+.PHONY: help demo test quick lint types chromium docs wheel bench reproduce clean
+.DEFAULT_GOAL := demo
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## *\(.*\)$$/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwards
 	$(BIN)/harmonium demo --output demo
@@ -17,11 +21,15 @@ test: $(INSTALLED)  ## everything that guards the project
 	$(MAKE) --jobs=2 --output-sync lint types chromium
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-lint: $(INSTALLED)
+quick: lint  ## lint and the fast tests: no documents, no browser, nothing marked slow
+	$(BIN)/python -m pytest -n auto -m 'not slow' tests \
+	    --ignore=tests/explorer/test_browser.py --ignore=tests/test_site.py --ignore=tests/test_add_a_unit.py --ignore=tests/test_cold_start.py
+
+lint: $(INSTALLED)  ## ruff, check and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(INSTALLED)
+types: $(INSTALLED)  ## mypy
 	$(BIN)/mypy
 
 chromium:  # Debian's, for the tests that drive a browser; without it they are skipped, and say so
@@ -32,6 +40,11 @@ chromium:  # Debian's, for the tests that drive a browser; without it they are s
 docs: $(INSTALLED)  ## the documentation; open docs/_build/html/index.html afterwards
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
+wheel: $(INSTALLED)  ## build the wheel and the source archive, then install the wheel outside the clone and use it
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tools/smoke.py
+
 bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 	$(BIN)/python -m benchmarks kernels
 	$(BIN)/python -m benchmarks contrastive
@@ -41,11 +54,11 @@ bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; goes on where it was interrupted
 	$(BIN)/harmonium benchmark --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
 
-clean:
+clean:  ## remove what was made, except .venv
 	rm -rf .cache demo benchmark build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,cluster,docs,explorer]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,bench,dev,docs]'
 	touch $@

@@ -1,0 +1,119 @@
+"""Check a wheel as a user would meet it: outside the clone, in an empty environment, without extras.
+
+``python tools/smoke.py [WHEEL]`` installs the wheel (the newest in ``dist/`` unless one is named) into a temporary environment. There it
+checks the licences of everything that was installed and that optional packages did not come along, then fits, predicts, evaluates, saves
+and loads. The exit code says whether all of it worked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+OPTIONAL = ("dash", "dask", "lifelines", "matplotlib", "rich", "sksurv", "typer")
+
+
+def main() -> int:
+    """Make the environment, install the wheel, and run the checks inside it."""
+    parser = argparse.ArgumentParser(description="Install a wheel outside the clone and use it.")
+    parser.add_argument("wheel", nargs="?", type=Path, help="the newest in dist/ unless given")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.inside:
+        check_licences()
+        check_optional()
+        check_use()
+        return 0
+    wheel = arguments.wheel or newest_wheel()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = Path(folder, "environment")
+        venv.create(environment, with_pip=True)
+        python = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel.resolve())]
+        subprocess.run([str(python), *install], cwd=folder, check=True)
+        script = Path(folder, "smoke.py")  # a copy, so that nothing of the clone can be imported
+        script.write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
+        return subprocess.run([str(python), "-I", str(script), "--inside"], cwd=folder, check=False).returncode
+
+
+def newest_wheel() -> Path:
+    """The wheel that was built last."""
+    wheels = sorted(Path("dist").glob("harmonium-*.whl"), key=lambda path: path.stat().st_mtime)
+    if not wheels:
+        sys.exit("there is no wheel in dist/: run `python -m build` first")
+    return wheels[-1]
+
+
+def licence(distribution: Distribution) -> str:
+    """What a distribution states in short: its expression, its classifiers, or the first line of its licence."""
+    metadata = distribution.metadata
+    stated = [line for line in metadata.get_all("Classifier") or [] if line.startswith("License ::")]
+    expression = metadata.get("License-Expression")
+    if expression:
+        stated.append(expression)
+    elif not stated:
+        stated.append((metadata.get("License") or "").strip().split("\n")[0])  # some put the whole text here
+    return "; ".join(stated)
+
+
+def check_licences() -> None:
+    """No distribution is under a GPL; runtime libraries with an exception, as compilers ship them, are not meant."""
+    stated = {distribution.metadata["Name"]: licence(distribution) for distribution in distributions()}
+    exception = r"\S*GPL\S* WITH \S*exception\S*"
+    copyleft = {name: text for name, text in stated.items() if re.search(r"GPL|GNU", re.sub(exception, "", text))}
+    assert not copyleft, f"copyleft licences among the dependencies: {copyleft}"
+    print(f"{len(stated)} distributions, none under a GPL: {', '.join(sorted(stated, key=str.lower))}")
+
+
+def check_optional() -> None:
+    """What belongs to extras was not installed."""
+    present = [name for name in OPTIONAL if importlib.util.find_spec(name) is not None]
+    assert not present, f"installed without having been asked for: {present}"
+
+
+def check_use() -> None:
+    """Fit, predict, evaluate, save and load, on a table with two endpoints, text, and missing values."""
+    import numpy as np  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
+
+    import harmonium as hm  # noqa: PLC0415
+
+    rng = np.random.default_rng(0)
+    n = 120
+    age, stage = rng.normal(60.0, 10.0, n), rng.choice(["I", "II", "III"], n)
+    rate = np.exp(0.03 * (age - 60.0) + 0.5 * (stage == "III"))
+    recurrence, death, end = rng.exponential(20.0 / rate), rng.exponential(40.0 / rate), rng.uniform(12.0, 60.0, n)
+    table = pd.DataFrame({"age": age, "stage": stage})
+    table = table.mask(rng.random(table.shape) < 0.1)
+    for name, time in {"recurrence": recurrence, "death": death}.items():
+        table[f"{name}_time"], table[f"{name}_event"] = np.minimum(time, end), (time <= end).astype(int)
+    y = hm.endpoints(table, recurrence=("recurrence_time", "recurrence_event"), death=("death_time", "death_event"))
+    X = table[["age", "stage"]]
+
+    model = hm.SurvivalHarmonium(2, n_starts=1, random_state=0).fit(X, y)
+    survival = model.predict_survival_function(X, endpoint="death", times=[6.0, 12.0, 24.0], return_array=True)
+    assert survival.shape == (n, 3)
+    assert ((survival >= 0.0) & (survival <= 1.0)).all()
+    assert (np.diff(survival, axis=1) <= 0.0).all(), "survival must not rise"
+
+    scores = hm.evaluate(model, X, y)
+    assert len(scores) > 0
+    print(scores)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.harmonium")
+        model.save(path)
+        again = hm.load(path)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    print(f"harmonium {hm.__version__} on Python {sys.version.split()[0]}: fitted, predicted, evaluated, saved and loaded")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
