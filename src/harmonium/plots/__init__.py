@@ -1,8 +1,13 @@
 """Figures of a fitted model. Axes in, axes out: every function draws on the axes it is given, or on new ones, and returns them.
 
-Nothing is told by colour alone, so figures survive a photocopier, and the palette is that of Okabe and Ito, which colour-blind readers
+Nothing is said by colour alone, so figures survive a photocopier, and the palette is that of Okabe and Ito, which colour-blind readers
 can tell apart. A model is anything with the methods of :class:`harmonium.SurvivalHarmonium`.
 """
+
+try:
+    import matplotlib as _  # noqa: ICN001
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("figures need matplotlib: pip install 'harmonium[plots]'", name="matplotlib") from error
 
 from harmonium.plots.curves import survival_curves
 from harmonium.plots.fields import receptive_fields

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.labels import label_ends
 from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_new, only_two_spines, plain
-from harmonium.plots.times import checked_times, endpoint_name, last_event
+from harmonium.plots.times import end_of_axis, endpoint_name, last_event
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array
@@ -26,10 +26,10 @@ _N_TIMES, _N_MARKS = 241, 5
 def survival_curves(
     model: Any,
     X: Any,
-    endpoint: str | None = None,
     *,
+    endpoint: str | None = None,
     given: Any = None,
-    times: Any = None,
+    until: float | None = None,
     labels: Sequence[Any] | None = None,
     cohort: Any = None,
     time_label: str = "Time",
@@ -39,7 +39,7 @@ def survival_curves(
 
     Parameters
     ----------
-    model : SurvivalHarmonium or SurvivalHarmoniumCV
+    model : SurvivalHarmonium, SurvivalHarmoniumCV or Fitted
     X : DataFrame or array
         A row for each subject.
     endpoint : str, optional
@@ -47,8 +47,8 @@ def survival_curves(
     given : DataFrame, optional
         What is known of the endpoints, such as :func:`harmonium.landmark` makes: curves given this as well are solid, those given the
         covariates only dashed.
-    times : array_like, optional
-        By default from 0 to the last event in training, or to the last recording of the cohort.
+    until : float, optional
+        Where the axis ends; by default at the last event in training, or the last observed time of the cohort.
     labels : sequence, optional
         Of the subjects; by default the index of ``X``.
     cohort : DataFrame, optional
@@ -67,8 +67,8 @@ def survival_curves(
     >>> import harmonium as hm
     >>> import matplotlib.pyplot as plt
     >>> X, y = hm.datasets.load_nvalt8()
-    >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=20, random_state=0).fit(X, y)
-    >>> ax = hm.plots.survival_curves(model, X[:2], "os", given=hm.landmark(y[:2], 12), cohort=y, time_label="Months")
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    >>> ax = hm.plots.survival_curves(model, X[:2], given=hm.landmark(y[:2], 12), cohort=y, time_label="Months")
     >>> len(ax.lines)  # the cohort, and two for each subject
     5
     >>> plt.close()
@@ -78,11 +78,11 @@ def survival_curves(
         raise ValueError("X has no rows: there is nobody to draw a curve of")
     texts = _labels(frame, labels)
     reference = None if cohort is None else KaplanMeier.of(cohort, name)[0]
-    if times is None:
-        times = _default_times(name, last_event(model, name) if reference is None else reference.last, given)
-    times = checked_times(times)
-    without = model.predict_survival_function(X, name, times, return_array=True)
-    knowing = None if given is None else model.predict_survival_function(X, name, times, given=given, return_array=True)
+    if until is None:
+        until = last_event(model, name) if reference is None else reference.last
+    times = _fine_grid(name, end_of_axis(until), given)
+    without = model.prognosis(X).survival(name, times)
+    knowing = None if given is None else model.prognosis(X, given=given).survival(name, times)
 
     ax = axes_or_new(ax, (6.0, 3.8))
     ax.set(xlim=(0.0, times[-1]), ylim=(0.0, 1.02), xlabel=time_label, ylabel=f"Probability of no event ({plain(name)})")
@@ -133,7 +133,7 @@ def _labels(frame: Any, labels: Sequence[Any] | None) -> list[str | None]:
     return [plain(label) for label in labels]
 
 
-def _default_times(name: str, end: float, given: Any) -> Array:
+def _fine_grid(name: str, end: float, given: Any) -> Array:
     """A fine grid that has what is known of the endpoint, where curves have corners."""
     grid = np.linspace(0.0, end, _N_TIMES)
     if given is None:

@@ -20,13 +20,13 @@ _BETWEEN_MEASURES, _BETWEEN_COLUMNS = 1.4, 0.35  # gaps, in rows
 _LARGEST, _SMALLEST = 8.0, 4.0  # font sizes of numbers
 
 
-def receptive_fields(model: Any, X: Any, y: Any = None, *, ax: Axes | None = None) -> Axes:
+def receptive_fields(model: Any, X: Any, *, given: Any = None, ax: Axes | None = None) -> Axes:
     """What each hidden unit does to each column when it goes from off to on, as a table of shaded numbers.
 
     Parameters
     ----------
     model : SurvivalHarmonium
-    X, y
+    X, given
         As in :meth:`harmonium.SurvivalHarmonium.receptive_fields`.
     ax : Axes, optional
 
@@ -41,13 +41,13 @@ def receptive_fields(model: Any, X: Any, y: Any = None, *, ax: Axes | None = Non
     >>> import harmonium as hm
     >>> import matplotlib.pyplot as plt
     >>> X, y = hm.datasets.make_three_way(200, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=20, random_state=0).fit(X, y)
-    >>> ax = hm.plots.receptive_fields(model, X, y)
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    >>> ax = hm.plots.receptive_fields(model, X, given=y)
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['colour: red', 't1', 't2']
     >>> plt.close()
     """
-    table = model.receptive_fields(X, y)
+    table = model.receptive_fields(X, given=given)
     if not table.shape[1]:
         raise ValueError("the model has no hidden units, hence no receptive fields")
     blocks = [(str(measure), _columns(block)) for measure, block in table.groupby(level="measure", sort=False)]

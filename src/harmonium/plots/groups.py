@@ -49,7 +49,7 @@ def groups_of(model: Any, X: Any, given: Any, by: Any) -> list[Group]:
 
 
 def at_level(values: pd.Series, level: Any) -> NDArray[np.bool_]:
-    """Which rows have a level; gaps do not."""
+    """Which rows have a level; missing values do not."""
     out: NDArray[np.bool_] = np.array([not pd.isna(value) and value == level for value in values], dtype=bool)
     return out
 
@@ -62,7 +62,7 @@ def rows_of(table: Any, rows: Any) -> Any:
 
 
 def _column(model: Any, by: Any) -> Any:
-    named = {column.name: column for column in model.encoding_.columns}
+    named = {column.name: column for column in model.fitted.encoding.columns}
     if by not in named:
         raise ValueError(f"the model has no column {by!r} to group by; it has {', '.join(map(repr, named)) or 'none'}")
     return named[by]
@@ -75,7 +75,7 @@ def _levels_of(column: Any) -> list[Any]:
 
 
 def _present(values: pd.Series, column: Any) -> list[Any]:
-    """Levels in the table, in the model's order as far as it knows them; gaps make no group."""
+    """Levels in the table, in the model's order as far as it knows them; missing values make no group."""
     present = list(pd.unique(values.dropna()))
     if not present:
         raise ValueError(f"column {column.name!r} has no value to group by")
@@ -92,5 +92,5 @@ def _few(levels: list[Any], name: Any) -> list[Any]:
 
 def _unknown(model: Any, n_rows: int) -> pd.DataFrame:
     """Subjects of whom nothing is known."""
-    frame: pd.DataFrame = model.encoding_.decode_covariates(np.full((n_rows, len(model.encoding_.modelled)), np.nan))
+    frame: pd.DataFrame = model.fitted.encoding.decode_covariates(np.full((n_rows, len(model.fitted.encoding.modelled)), np.nan))
     return frame

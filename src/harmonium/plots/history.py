@@ -38,7 +38,7 @@ def training_history(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> import harmonium as hm
     >>> import matplotlib.pyplot as plt
     >>> X, y = hm.datasets.make_three_way(200, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=20, random_state=0).fit(X, y)
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
     >>> ax = hm.plots.training_history(model)
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('Evaluations of the gradient', 'Objective per subject')

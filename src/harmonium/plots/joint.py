@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from harmonium.plots.groups import Group, at_level, groups_of, rows_of
 from harmonium.plots.style import CENSORED_MARKERS, COLOURS, LINES, MARKERS, SMALL, plain
-from harmonium.plots.times import checked_times, endpoint_name, last_event
+from harmonium.plots.times import end_of_axis, endpoint_name, last_event
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.typing import Array
@@ -40,13 +40,13 @@ class JointAxes(NamedTuple):
 def joint_density(
     model: Any,
     X: Any = None,
-    endpoints: Sequence[str] | None = None,
     *,
+    endpoints: Sequence[str] | None = None,
     given: Any = None,
     by: Any = None,
-    recorded: tuple[Any, Any] | None = None,
-    times: tuple[Any, Any] | None = None,
-    shares: Any = (0.2, 0.4, 0.6, 0.8),
+    observed: tuple[Any, Any] | None = None,
+    until: tuple[float, float] | None = None,
+    probabilities: Any = (0.2, 0.4, 0.6, 0.8),
     filled: bool | None = None,
     time_labels: tuple[str, str] | None = None,
     figure: Figure | SubFigure | SubplotSpec | None = None,
@@ -66,13 +66,13 @@ def joint_density(
         exactly there is no density.
     by : column name, optional
         Draw a group for each of its levels: rows of ``X`` with that level or, without ``X``, subjects of whom nothing else is known.
-    recorded : tuple (X, y), optional
+    observed : tuple (X, y), optional
         Subjects to mark: dots where both events were seen, crosses at the last time without event otherwise. X may be None without
         ``by``.
-    times : pair of array_like, optional
-        The grid; by default from 0 to the last event of each endpoint in training.
-    shares : array_like
-        Contours of constant density hold these shares of the probability that lies within the drawn times, for every group.
+    until : pair of float, optional
+        Where the axes end; by default at the last event of each endpoint in training.
+    probabilities : array_like
+        Contours of constant density hold these fractions of the probability that lies within the drawn times, for every group.
     filled : bool, optional
         Fill the contours; by default if there is only one group.
     time_labels : pair of str, optional
@@ -90,20 +90,20 @@ def joint_density(
     >>> import harmonium as hm
     >>> import matplotlib.pyplot as plt
     >>> X, y = hm.datasets.make_three_way(200, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=2, objective="joint", n_starts=1, max_iter=20, random_state=0).fit(X, y)
-    >>> axes = hm.plots.joint_density(model, endpoints=("t1", "t2"), by="colour", recorded=(X, y))
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, objective="joint", trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    >>> axes = hm.plots.joint_density(model, endpoints=("t1", "t2"), by="colour", observed=(X, y))
     >>> len(axes.above.lines)
     2
     >>> plt.close()
     """
     names = _pair(model, endpoints)
     groups = groups_of(model, X, given, by)
-    grid = _grid(model, names, times)
-    joints = [_average(model.predict_joint_density, group, dict(zip(names, grid, strict=True))) for group in groups]
+    grid = _grid(model, names, until)
+    densities = [_densities(model, group, dict(zip(names, grid, strict=True))) for group in groups]
+    joints, marginals = [joint for joint, *_ in densities], [margins for _, *margins in densities]
     _refuse_points(joints, names)
-    marginals = [[_average(model.predict_density, group, name, at) for name, at in zip(names, grid, strict=True)] for group in groups]
-    levels = [_levels(density, grid, _checked_shares(shares)) for density in joints]
-    marks = [] if recorded is None else _marks(recorded, names, groups, by)
+    levels = [_levels(density, grid, _checked_probabilities(probabilities)) for density in joints]
+    marks = [] if observed is None else _marks(observed, names, groups, by)
 
     axes = _three_axes(figure)
     filled = len(groups) == 1 if filled is None else filled
@@ -126,29 +126,30 @@ def joint_density(
 
 def _pair(model: Any, endpoints: Sequence[str] | None) -> tuple[str, str]:
     first = endpoint_name(model, None)
-    chosen = tuple(model.endpoint_names_[:2]) if endpoints is None else endpoints
+    chosen = tuple(model.endpoint_names[:2]) if endpoints is None else endpoints
     if isinstance(chosen, str) or len(chosen) != 2 or chosen[0] == chosen[1]:
         found = f"the model has only {first!r}" if endpoints is None else f"found {endpoints!r}"
         raise ValueError(f"a joint density is of two endpoints; {found}")
     return endpoint_name(model, chosen[0]), endpoint_name(model, chosen[1])
 
 
-def _grid(model: Any, names: tuple[str, str], times: tuple[Any, Any] | None) -> list[Array]:
-    """Times of both endpoints, by default without 0, where a density may not be defined."""
-    if times is None:
-        return [np.linspace(0.0, last_event(model, name), _N_TIMES + 1)[1:] for name in names]
-    if len(times) != 2:
-        raise ValueError(f"times must be a pair, one grid for each endpoint; found {len(times)}")
-    return [checked_times(at) for at in times]
+def _grid(model: Any, names: tuple[str, str], until: tuple[float, float] | None) -> list[Array]:
+    """Times of both endpoints, without 0, where a density may not be defined."""
+    if until is not None and len(until) != 2:
+        raise ValueError(f"until must be a pair, one time for each endpoint; found {len(until)}")
+    ends = [last_event(model, name) for name in names] if until is None else [end_of_axis(end) for end in until]
+    return [np.linspace(0.0, end, _N_TIMES + 1)[1:] for end in ends]
 
 
-def _average(predict: Any, group: Group, *arguments: Any) -> Array:
-    """Mean of a prediction over the rows of a group, some at a time."""
-    total, n = 0.0, len(group.X)
-    for start in range(0, n, _N_ROWS):
+def _densities(model: Any, group: Group, times: dict[str, Array]) -> list[Array]:
+    """Joint density and both marginal ones, averaged over the rows of a group, some at a time."""
+    totals: list[Any] = [0.0, 0.0, 0.0]
+    for start in range(0, len(group.X), _N_ROWS):
         rows = slice(start, start + _N_ROWS)
-        total = total + np.asarray(predict(group.X.iloc[rows], *arguments, given=rows_of(group.given, rows))).sum(axis=0)
-    return np.asarray(total / n)
+        prognosis = model.prognosis(group.X.iloc[rows], given=rows_of(group.given, rows))
+        answers = [prognosis.joint_density(times), *(prognosis.density(name, at) for name, at in times.items())]
+        totals = [total + answer.sum(axis=0) for total, answer in zip(totals, answers, strict=True)]
+    return [np.asarray(total / len(group.X)) for total in totals]
 
 
 def _refuse_points(joints: list[Array], names: tuple[str, str]) -> None:
@@ -159,30 +160,30 @@ def _refuse_points(joints: list[Array], names: tuple[str, str]) -> None:
         )
 
 
-def _levels(density: Array, grid: list[Array], shares: Array) -> Array:
-    """Densities that are exceeded in regions with these shares of the probability on the grid, increasing."""
+def _levels(density: Array, grid: list[Array], probabilities: Array) -> Array:
+    """Densities that are exceeded in regions with these probabilities of the probability on the grid, increasing."""
     mass = (density * np.outer(np.gradient(grid[0]), np.gradient(grid[1]))).ravel()
     order = np.argsort(density, axis=None)[::-1]
     held = np.cumsum(mass[order])
-    return np.unique(np.interp(shares, held / held[-1], density.ravel()[order]))
+    return np.unique(np.interp(probabilities, held / held[-1], density.ravel()[order]))
 
 
-def _checked_shares(shares: Any) -> Array:
-    out = np.asarray(shares, dtype=np.float64)
+def _checked_probabilities(probabilities: Any) -> Array:
+    out = np.asarray(probabilities, dtype=np.float64)
     if out.ndim != 1 or not out.size or not ((out > 0.0) & (out < 1.0)).all():
-        raise ValueError(f"shares must be some numbers between 0 and 1; found {shares!r}")
+        raise ValueError(f"probabilities must be some numbers between 0 and 1; found {probabilities!r}")
     return out
 
 
-def _marks(recorded: tuple[Any, Any], names: tuple[str, str], groups: list[Group], by: Any) -> list[tuple[Array, NDArray[np.bool_]]]:
-    """For each group, places of its recorded subjects and whether both events were seen."""
-    if not isinstance(recorded, tuple | list) or len(recorded) != 2:
-        raise ValueError("recorded must be a pair, covariates and endpoints")
-    X, y = recorded
+def _marks(observed: tuple[Any, Any], names: tuple[str, str], groups: list[Group], by: Any) -> list[tuple[Array, NDArray[np.bool_]]]:
+    """For each group, places of its observed subjects and whether both events were seen."""
+    if not isinstance(observed, tuple | list) or len(observed) != 2:
+        raise ValueError("observed must be a pair, covariates and endpoints")
+    X, y = observed
     known = parse_endpoints(y)
     missing = [name for name in names if name not in known.names]
     if missing:
-        raise ValueError(f"recorded endpoints must have {missing[0]!r}; found {', '.join(map(repr, known.names))}")
+        raise ValueError(f"observed endpoints must have {missing[0]!r}; found {', '.join(map(repr, known.names))}")
     columns = [known.names.index(name) for name in names]
     lower, upper = known.lower[:, columns], known.upper[:, columns]
     points = np.where(np.isfinite(upper), 0.5 * (lower + np.where(np.isfinite(upper), upper, 0.0)), lower)
@@ -191,7 +192,7 @@ def _marks(recorded: tuple[Any, Any], names: tuple[str, str], groups: list[Group
         return [(points[shown], seen[shown])]
     (values,) = columns_of(to_pandas(X), [by])
     if len(values) != len(points):
-        raise ValueError(f"recorded covariates and endpoints must have as many rows; found {len(values)} and {len(points)}")
+        raise ValueError(f"observed covariates and endpoints must have as many rows; found {len(values)} and {len(points)}")
     chosen = [shown & at_level(values, group.level) for group in groups]
     return [(points[rows], seen[rows]) for rows in chosen]
 
@@ -213,8 +214,8 @@ def _three_axes(figure: Figure | SubFigure | SubplotSpec | None) -> JointAxes:
 
 
 def _fill(ax: Axes, grid: list[Array], density: Array, at: Array, colour: str) -> None:
-    shares = np.linspace(0.15, 0.75, at.size) if at.size > 1 else [0.3]
-    shades = [tuple(1.0 - share * (1.0 - part) for part in to_rgb(colour)) for share in shares]
+    probabilities = np.linspace(0.15, 0.75, at.size) if at.size > 1 else [0.3]
+    shades = [tuple(1.0 - share * (1.0 - part) for part in to_rgb(colour)) for share in probabilities]
     ax.contourf(*grid, density.T, levels=[*at, np.inf], colors=shades, zorder=1)
 
 

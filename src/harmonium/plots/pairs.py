@@ -37,7 +37,7 @@ def dependence(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> import harmonium as hm
     >>> import matplotlib.pyplot as plt
     >>> X, y = hm.datasets.load_nvalt8()
-    >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=20, random_state=0).fit(X, y)
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
     >>> ax = hm.plots.dependence(model.dependence(X))
     >>> print(ax.get_yticklabels()[0].get_text())
     os and rfs

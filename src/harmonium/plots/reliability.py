@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from harmonium.errors import MetricWarning, warn
 from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.style import COLOURS, GREY, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import endpoint_name
@@ -22,8 +22,8 @@ def calibration(
     model: Any,
     X: Any,
     y: Any,
-    endpoint: str | None = None,
     *,
+    endpoint: str | None = None,
     time: float,
     n_bins: int = 5,
     confidence: float = 0.95,
@@ -34,9 +34,9 @@ def calibration(
 
     Parameters
     ----------
-    model : SurvivalHarmonium or SurvivalHarmoniumCV
+    model : SurvivalHarmonium, SurvivalHarmoniumCV or Fitted
     X, y
-        Subjects, which the model should not have been trained on, and what was recorded of them.
+        Subjects, which the model should not have been trained on, and what was observed of them.
     endpoint : str, optional
         By default the first.
     time : float
@@ -52,15 +52,15 @@ def calibration(
     -------
     Axes
         Observed probabilities are Kaplan and Meier's, their bars Wilson intervals for the effective number of subjects. A group whose
-        recordings all end before ``time`` is left out, with a warning.
+        observed times all end before ``time`` is left out, with a warning.
 
     Examples
     --------
     >>> import harmonium as hm
     >>> import matplotlib.pyplot as plt
     >>> X, y = hm.datasets.make_three_way(400, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=20, random_state=0).fit(X[:200], y[:200])
-    >>> ax = hm.plots.calibration(model, X[200:], y[200:], "t1", time=0.5)
+    >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X[:200], y[:200])
+    >>> ax = hm.plots.calibration(model, X[200:], y[200:], endpoint="t1", time=0.5)
     >>> print(ax.get_xlabel())
     Predicted probability of an event by time 0.5
     (t1; 2 groups of 90 to 110)
@@ -74,22 +74,18 @@ def calibration(
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1; found {confidence!r}")
     everybody, rows = KaplanMeier.of(y, name)
-    predicted = 1.0 - model.predict_survival_function(X, name, [time], return_array=True)[:, 0]
+    predicted = 1.0 - model.prognosis(X).survival(name, [time])[:, 0]
     if len(predicted) != rows.size:
         raise ValueError(f"X and y must have as many rows; found {len(predicted)} and {rows.size}")
     if np.isnan(everybody.at(time)):
-        raise ValueError(f"the last recording of {name!r} is at {everybody.last:g}; nothing was observed at {time:g}")
+        raise ValueError(f"the last observed time of {name!r} is {everybody.last:g}; nothing was observed at {time:g}")
     predicted = predicted[rows]
     points, sizes = [], []
     for group in _quantile_groups(predicted, n_bins):
         curve, size = everybody.part(group), int(np.count_nonzero(group))
         observed = 1.0 - curve.at(time)
         if np.isnan(observed):
-            warnings.warn(
-                f"{size} subjects are left out: all recordings of their group end before {time:g}, at {curve.last:g}",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(f"{size} subjects are left out: all observed times of their group end before {time:g}, at {curve.last:g}", MetricWarning)
             continue
         high, low = (1.0 - bound for bound in curve.interval(time, confidence))
         points.append((predicted[group].mean(), observed, observed - low, high - observed))

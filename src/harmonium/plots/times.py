@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from harmonium.typing import Array
+from harmonium.model.prognosis import endpoint_place
 
-__all__ = ["checked_times", "endpoint_name", "last_event"]
+__all__ = ["endpoint_name", "end_of_axis", "last_event"]
 
 
 def endpoint_name(model: Any, endpoint: str | None) -> str:
     """Name of an endpoint of the model; of the first if none is named."""
-    names: tuple[str, ...] | None = getattr(model, "endpoint_names_", None)
+    names: tuple[str, ...] | None = getattr(model, "endpoint_names", None)
     if names is None:
         raise ValueError(f"the model is not fitted, or no survival model; found {type(model).__name__}")
-    if endpoint is None:
-        return names[0]
-    if endpoint not in names:
-        raise ValueError(f"there is no endpoint {endpoint!r}; the model has {', '.join(map(repr, names))}")
-    return endpoint
+    return names[endpoint_place(names, endpoint)]
 
 
 def last_event(model: Any, endpoint: str) -> float:
     """The last event in training: there, data end."""
-    times = getattr(model, "best_estimator_", model).event_times_[endpoint]  # a search holds the model it has chosen
+    encoding = model.fitted.encoding
+    times = encoding.endpoints[endpoint_place(encoding.endpoint_names, endpoint)].event_times
     if not len(times):
-        raise ValueError(f"no event of {endpoint!r} was seen in training; state the times to draw")
+        raise ValueError(f"no event of {endpoint!r} was seen in training; state until when to draw")
     return float(times[-1])
 
 
-def checked_times(times: Any) -> Array:
-    """At least two increasing times.
+def end_of_axis(until: Any) -> float:
+    """A positive time.
 
     Examples
     --------
-    >>> checked_times([0, 12, 24])
-    array([ 0., 12., 24.])
+    >>> end_of_axis(24)
+    24.0
     """
-    array = np.asarray(times, dtype=np.float64)
-    if array.ndim != 1 or array.size < 2 or not np.isfinite(array).all() or array[0] < 0.0 or (np.diff(array) <= 0.0).any():
-        raise ValueError(f"times must be at least two increasing numbers that are not negative; found {times!r}")
-    return array
+    if not (isinstance(until, Real) and 0.0 < until < np.inf):
+        raise ValueError(f"until must be a positive time; found {until!r}")
+    return float(until)

@@ -1,4 +1,4 @@
-"""How well a model predicts subjects that it has not seen: every row is predicted by a model fitted to other folds."""
+"""Models of cross-validation, asked like one: every row is answered by the model that has not seen it."""
 
 from __future__ import annotations
 
@@ -9,102 +9,106 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from harmonium.metrics.brier import integrated_brier_score
-from harmonium.metrics.calibration import d_calibration
-from harmonium.metrics.concordance import concordance_index
+from harmonium.errors import UnseenLevelWarning
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
-from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.product_limit import product_limit
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
-__all__ = ["OutOfFold", "cross_validated", "endpoint_scores"]
+__all__ = ["OutOfFold", "cross_validated"]
 
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Models of all folds, each of which predicts the rows that it was not fitted to; asked like one model."""
+    """Fitted models of all folds, each of which answers for the rows that it was not fitted to.
+
+    Attributes
+    ----------
+    models : list of Fitted
+    fold : ndarray of shape (n_rows,)
+        Which model answers for each row of the table that was cross-validated.
+    """
 
     models: list[Any]
-    fold: NDArray[np.int64]
+    fold: Integers
 
     @property
-    def endpoint_names_(self) -> tuple[str, ...]:
+    def endpoint_names(self) -> tuple[str, ...]:
         """Of the models."""
-        names: tuple[str, ...] = self.models[0].endpoint_names_
+        names: tuple[str, ...] = self.models[0].endpoint_names
         return names
 
     @property
-    def event_times_(self) -> dict[str, Array]:
-        """Of the first model."""
-        times: dict[str, Array] = self.models[0].event_times_
-        return times
+    def fitted(self) -> Any:
+        """The first model, for what all of them have in common."""
+        return self.models[0]
 
-    def predict_survival_function(
-        self, X: Any, endpoint: str | None = None, times: Any = None, *, given: Any = None, return_array: bool = False
-    ) -> Array:
-        """Curves of all rows, in the order of the table that was cross-validated."""
-
-        def curves(model: Any, rows: NDArray[np.int64]) -> Array:
-            known = None if given is None else given.iloc[rows]
-            found: Array = model.predict_survival_function(X.iloc[rows], endpoint, times, given=known, return_array=return_array)
-            return found
-
-        return self._by_fold(curves)
-
-    def predict(self, X: Any, endpoint: str | None = None) -> Array:
-        """Risks of all rows."""
-        return self._by_fold(lambda model, rows: model.predict(X.iloc[rows], endpoint))
-
-    def _by_fold(self, function: Callable[[Any, NDArray[np.int64]], Array]) -> Array:
-        out: Array | None = None
+    def prognosis(self, X: Any, *, given: Any = None) -> _Prognosis:
+        """The prognosis of all rows, in the order of the table."""
+        parts = []
         for k, model in enumerate(self.models):
             rows = np.flatnonzero(self.fold == k)
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", ".*was not seen in training", UserWarning)  # a fold may lack a rare level
-                part = np.asarray(function(model, rows))
-            out = np.empty((self.fold.size, *part.shape[1:]), dtype=part.dtype) if out is None else out
-            out[rows] = part
+            with _rare_levels_in_silence():
+                parts.append((rows, model.prognosis(X.iloc[rows], given=None if given is None else given.iloc[rows])))
+        return _Prognosis(parts, self.fold.size)
+
+    def log_likelihood(self, X: Any, y: Any) -> Array:
+        """Ln p of every row."""
+        out = np.empty(self.fold.size)
+        for k, model in enumerate(self.models):
+            rows = np.flatnonzero(self.fold == k)
+            with _rare_levels_in_silence():
+                out[rows] = model.log_likelihood(X.iloc[rows], y.iloc[rows])
+        return out
+
+
+@dataclass(frozen=True)
+class _Prognosis:
+    """Answers of all folds, put in the order of the table."""
+
+    parts: list[tuple[Integers, Any]]
+    n_rows: int
+
+    def survival(self, endpoint: str | None = None, times: Any = None) -> Array:
+        """Probability of no event until each time, (rows, times)."""
+        return self._in_order(lambda part, rows: part.survival(endpoint, times))
+
+    def survival_at(self, endpoint: str | None, times: Any) -> Array:
+        """Probability of no event until a time of each row's own, (rows,)."""
+        own = np.asarray(times, dtype=np.float64)
+        return self._in_order(lambda part, rows: part.survival_at(endpoint, own[rows]))
+
+    def risk(self, endpoint: str | None = None) -> Array:
+        """Higher means sooner, (rows,)."""
+        return self._in_order(lambda part, rows: part.risk(endpoint))
+
+    def _in_order(self, question: Callable[[Any, Integers], Array]) -> Array:
+        out: Array | None = None
+        for rows, part in self.parts:
+            answer = question(part, rows)
+            out = np.empty((self.n_rows, *answer.shape[1:])) if out is None else out
+            out[rows] = answer
         assert out is not None
         return out
 
 
 def cross_validated(model: Any, X: pd.DataFrame, y: pd.DataFrame, n_folds: int, done: Callable[[], None] = lambda: None) -> OutOfFold:
-    """Fit a copy of the model for each fold."""
+    """Fit a copy of an estimator for each fold."""
     fold = np.empty(len(X), dtype=np.int64)
     models = []
     for k, (train, test) in enumerate(MultiEndpointStratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y)):
         fold[test] = k
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a fold may lack a rare level; the fit to all rows has told what there is to tell
-            models.append(clone(model).fit(X.iloc[train], y.iloc[train]))
+            warnings.simplefilter("ignore")  # a fold may lack a rare level; the fit to all rows has said what there is to say
+            models.append(clone(model).set_params(verbose=False).fit(X.iloc[train], y.iloc[train]).fitted_)
         done()
     return OutOfFold(models, fold)
 
 
-def endpoint_scores(predicted: Any, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
-    """Concordance, integrated Brier score (and that of Kaplan-Meier) and calibration of each endpoint."""
-    known = parse_endpoints(y)
-    rows = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # undefined metrics are shown as such
-        for e, name in enumerate(known.names):
-            recorded = known.lower[known.lower[:, e] > 0.0, e]
-            times = np.linspace(*np.percentile(recorded, [10.0, 90.0]), 40)  # type: ignore[call-overload]
-            alive = predicted.predict_survival_function(X, name, times, return_array=True)
-            own = predicted.predict_survival_function(X, name, np.maximum(known.lower[:, e], 0.0), return_array=True)
-            steps = np.unique(known.lower[:, e])
-            surviving = np.concatenate([[1.0], product_limit(known.lower[:, e], known.event[:, e], steps)])
-            reference = np.repeat(surviving[None, np.searchsorted(steps, times, side="right")], len(X), axis=0)
-            rows.append(
-                {
-                    "endpoint": name,
-                    "C-index": concordance_index(y, predicted.predict(X, name), endpoint=name),
-                    "integrated Brier": integrated_brier_score(y, alive, times, endpoint=name),
-                    "that of Kaplan-Meier": integrated_brier_score(y, reference, times, endpoint=name),
-                    "D-calibration p": d_calibration(y, own.diagonal(), endpoint=name).p_value,
-                }
-            )
-    return pd.DataFrame(rows)
+class _rare_levels_in_silence(warnings.catch_warnings):  # noqa: N801 - a context manager that reads as words
+    """A fold may lack a rare level, which is then treated as missing."""
+
+    def __enter__(self) -> Any:
+        caught = super().__enter__()
+        warnings.simplefilter("ignore", UnseenLevelWarning)
+        return caught

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,9 +12,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harmonium import plots
-from harmonium.report.cross_validation import OutOfFold, cross_validated, endpoint_scores
+from harmonium.errors import MetricWarning
+from harmonium.metrics.evaluation import evaluate
+from harmonium.report.cross_validation import OutOfFold, cross_validated
 from harmonium.report.page import Page
+from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.summary import endpoints_summary, words_of_column
 
 __all__ = ["StudyReport", "study_report", "table_of_columns", "table_of_endpoints"]
 
@@ -24,10 +29,11 @@ N_STEPS = _N_FOLDS + 2
 
 
 class StudyReport(NamedTuple):
-    """A page, and the metrics in it in the form of a model's ``evaluation_``."""
+    """A page, and the metrics in it: how they were found, and by endpoint."""
 
     html: str
-    evaluation: dict[str, Any]
+    method: str
+    scores: dict[str, dict[str, float]]
 
 
 def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done: Callable[[], None] = lambda: None) -> StudyReport:
@@ -42,107 +48,119 @@ def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done:
     done : callable
         Called after each of :data:`N_STEPS` steps.
     """
-    page = Page(title)
-    inferred(page, model, y)
+    page, fitted = Page(title), model.fitted
+    inferred(page, fitted.encoding)
     if len(model.history_):
         page.heading("Training")
         page.figure(_drawn(lambda ax: plots.training_history(model, ax=ax), (7.0, 3.0)), "Objective by evaluations of the gradient.")
     done()
     predicted = cross_validated(model, X, y, _N_FOLDS, done)
-    scores = endpoint_scores(predicted, X, y)
+    scores = evaluated(predicted, X, y)
     performance(page, predicted, scores, X, y)
-    understanding(page, model, X, y)
+    understanding(page, fitted, X, y)
     done()
-    page.footer(f"Made by harmonium. The model has {model.parameters_.n_hidden} hidden units and was fitted to {model.n_rows_} rows.")
-    by_endpoint = scores.set_index("endpoint").astype(float).to_dict(orient="index")
-    return StudyReport(page.html(), {"method": f"{_N_FOLDS}-fold cross-validation", "scores": by_endpoint})
+    page.footer(f"Made by harmonium. The model has {fitted.n_hidden} hidden units and was fitted to {fitted.training.n_rows} rows.")
+    by_endpoint = {str(name): {str(key): float(value) for key, value in row.items()} for name, row in scores.iterrows()}
+    return StudyReport(page.html(), f"{_N_FOLDS}-fold cross-validation", by_endpoint)
 
 
-def inferred(page: Page, model: Any, y: pd.DataFrame) -> None:
+def evaluated(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
+    """The table of metrics; undefined ones are shown as such."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MetricWarning)
+        return evaluate(predicted, X, y)
+
+
+def inferred(page: Page, encoding: Encoding) -> None:
     """Sections on the table."""
     page.heading("What was inferred from the table")
-    page.table(table_of_columns(model))
-    page.table(table_of_endpoints(y), digits=1)
+    page.table(table_of_columns(encoding))
+    page.table(table_of_endpoints(encoding), digits=1)
 
 
-def table_of_columns(model: Any) -> pd.DataFrame:
-    """Role, content and gaps of every covariate."""
-    rows = []
-    for column in model.encoding_.columns:
-        levels = ", ".join(map(str, column.levels)) if column.levels else f"mean {column.mean:.3g}, standard deviation {column.scale:.3g}"
-        content = "nothing but gaps" if column.role == "ignored" and not column.levels else levels
-        rows.append(
-            {"column": column.name, "role": column.role, "content": content, "missing": f"{column.missing:.1%}" if column.missing else "-"}
-        )
+def table_of_columns(encoding: Encoding) -> pd.DataFrame:
+    """Role, content and missing values of every covariate."""
+    rows = [
+        {
+            "column": column.name,
+            "role": column.role,
+            "content": words_of_column(column),
+            "missing": f"{column.missing:.1%}" if column.missing else "-",
+        }
+        for column in encoding.columns
+    ]
     return pd.DataFrame(rows, columns=["column", "role", "content", "missing"])
 
 
-def table_of_endpoints(y: Any) -> pd.DataFrame:
-    """Events and censored times of every endpoint."""
-    known = parse_endpoints(y)
-    rows = []
-    for e, name in enumerate(known.names):
-        event, unknown = known.event[:, e], known.unknown[:, e]
-        between = np.isfinite(known.upper[:, e]) & ~event
-        recorded = known.lower[~unknown, e]
-        rows.append(
-            {
-                "endpoint": name,
-                "events": int(event.sum()),
-                "within an interval": int(between.sum()),
-                "censored": int((~event & ~between & ~unknown).sum()),
-                "unknown": int(unknown.sum()),
-                "median recording": float(np.median(recorded)) if recorded.size else np.nan,
-                "last recording": float(recorded.max()) if recorded.size else np.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+def table_of_endpoints(encoding: Encoding) -> pd.DataFrame:
+    """What was observed of every endpoint."""
+    table = pd.DataFrame(endpoints_summary(encoding)).rename(columns={"name": "endpoint"})
+    rare = [name for name, usual in (("intervals", 0), ("late_entries", 0), ("horizon", np.inf)) if (table[name] == usual).all()]
+    return table.drop(columns=rare).rename(columns=lambda name: name.replace("_", " ").replace("follow up", "follow-up"))
 
 
 def performance(page: Page, predicted: OutOfFold, scores: pd.DataFrame, X: pd.DataFrame, y: pd.DataFrame) -> None:
     """Sections on predictions of subjects that the model has not seen."""
     page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
-    page.text("A C-index of 0.5 is chance. The integrated Brier score is an error, to be compared with that of the Kaplan-Meier curve.")
-    page.table(scores)
+    page.text(
+        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A small "
+        "p-value of D-calibration means that predicted probabilities are off. Standard errors follow ±."
+    )
+    page.table(_readable(scores))
     known = parse_endpoints(y)
     for e, name in enumerate(known.names):
         events = known.lower[known.event[:, e], e]
         if events.size < 20:
             continue
         time = float(f"{np.median(events):.2g}")
-        figure = _drawn(partial(_calibration, predicted, X, y, name, time), (4.5, 4.5))
+        figure = _drawn(partial(plots.calibration, predicted, X, y, endpoint=name, time=time, n_bins=4), (4.5, 4.5))
         page.figure(figure, f"Calibration of {name} at time {time:.3g}: predicted and observed probability of the event, in four groups.")
+
+
+def _readable(scores: pd.DataFrame) -> pd.DataFrame:
+    """The metrics that readers look for, with their standard errors."""
+    titles = {
+        "concordance": "C-index",
+        "concordance_ipcw": "Uno's C",
+        "integrated_brier_score": "IBS",
+        "kaplan_meier_ibs": "Kaplan–Meier IBS",
+        "d_calibration_p": "D-calibration p",
+    }
+    out = {"endpoint": [str(name) for name in scores.index], "rows": scores["rows"].to_list(), "events": scores["events"].to_list()}
+    for name, title in titles.items():
+        errors = scores.get(f"{name}_se")
+        out[title] = [_with_error(value, None if errors is None else errors.iloc[k]) for k, value in enumerate(scores[name])]
+    return pd.DataFrame(out)
+
+
+def _with_error(value: float, error: float | None) -> str:
+    if np.isnan(value):
+        return "-"
+    return f"{value:.3f}" if error is None or np.isnan(error) else f"{value:.3f} ±{error:.3f}"
 
 
 def understanding(page: Page, model: Any, X: pd.DataFrame, y: pd.DataFrame) -> None:
     """Sections on what the model says and has learned."""
     page.heading("Survival of three subjects")
-    for name in model.endpoint_names_:
-        order = np.argsort(model.predict(X, name))
+    everybody = model.prognosis(X)
+    for name in model.endpoint_names:
+        order = np.argsort(everybody.risk(name))
         chosen = X.iloc[[order[len(order) // 10], order[len(order) // 2], order[-len(order) // 10]]]
-        figure = _drawn(partial(_curves, model, chosen, name, y), (7.0, 4.0))
+        figure = _drawn(partial(plots.survival_curves, model, chosen, endpoint=name, labels=_RISKS, cohort=y), (7.0, 4.0))
         page.figure(figure, f"Survival ({name}) of subjects at the tenth, fiftieth and ninetieth percentile of risk; the study in grey.")
-    if len(model.endpoint_names_) > 1:
+    if len(model.endpoint_names) > 1:
         page.heading("Dependence between endpoints")
         table = model.dependence(X)
         page.figure(_drawn(lambda ax: plots.dependence(table, ax=ax), (6.5, 1.6 + 0.5 * len(table))), "Kendall's tau under the model.")
-    if model.parameters_.n_hidden:
+    if model.n_hidden:
         page.heading("What the hidden units stand for")
-        fields = model.receptive_fields(X, y)
+        fields = model.receptive_fields(X, given=y)
         size = (2.5 + 0.8 * fields.shape[1], 1.0 + 0.27 * len(fields))
-        figure = _drawn(lambda ax: plots.receptive_fields(model, X, y, ax=ax), size)
+        figure = _drawn(lambda ax: plots.receptive_fields(model, X, given=y, ax=ax), size)
         page.figure(figure, "Change of every column when a hidden unit goes from off to on.")
 
 
-def _calibration(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame, name: str, time: float, ax: Any) -> None:
-    plots.calibration(predicted, X, y, name, time=time, n_bins=4, ax=ax)
-
-
-def _curves(model: Any, chosen: pd.DataFrame, name: str, y: pd.DataFrame, ax: Any) -> None:
-    plots.survival_curves(model, chosen, name, labels=_RISKS, cohort=y, ax=ax)
-
-
-def _drawn(draw: Callable[[Any], Any], size: tuple[float, float]) -> Figure:
+def _drawn(draw: Callable[..., Any], size: tuple[float, float]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
-    draw(figure.subplots())
+    draw(ax=figure.subplots())
     return figure

@@ -15,10 +15,10 @@ from harmonium.datasets.studies import load_nvalt8
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.brier import integrated_brier_score
 from harmonium.metrics.concordance import concordance_index
-from harmonium.report.cross_validation import OutOfFold, cross_validated, endpoint_scores
+from harmonium.report.cross_validation import OutOfFold, cross_validated
 from harmonium.report.page import Page
 from harmonium.report.study import N_STEPS as REPORT_STEPS
-from harmonium.report.study import inferred, performance, understanding
+from harmonium.report.study import evaluated, inferred, performance, understanding
 from harmonium.studies.benchmark.rivals import RIVALS
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.landmark import landmark
@@ -59,7 +59,7 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     figure, medians = _patient(model, X, y)
     page = Page("NVALT-8: overall and recurrence-free survival of 200 patients with resected lung cancer")
     page.text(
-        "Two endpoints, each censored on its own, and covariates with gaps. One harmonium models all of it; nothing was imputed, "
+        "Two endpoints, each censored on its own, and covariates with missing values. One harmonium models all of it; nothing was imputed, "
         "nothing was left out, and nothing was tuned."
     )
     page.heading("A prognosis that changes as more becomes known")
@@ -67,14 +67,14 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     page.heading("Against a Cox model")
     page.text(
         "Overall survival in 5-fold cross-validation, patients ranked by their mean survival from month 6 to 60, the Brier score over the "
-        "same months (the section after this one ranks by risk and takes other months). The Cox model takes the columns without gaps and "
+        "same months (the section after this one ranks by risk and takes other months). The Cox model takes the columns without missing values and "
         "overall survival only. The last two rows are for patients alive at month 12: from covariates alone, and given whether and when "
-        "their cancer had come back by then, which a Cox model fitted for month 12 could be told as well (docs/landmark.md)."
+        "their cancer had come back by then, which a Cox model fitted for month 12 could use as well (docs/landmark.md)."
     )
     page.table(scores)
-    performance(page, predicted, endpoint_scores(predicted, X, y), X, y)
-    understanding(page, model, X, y)
-    inferred(page, model, y)
+    performance(page, predicted, evaluated(predicted, X, y), X, y)
+    understanding(page, model.fitted, X, y)
+    inferred(page, model.encoding_)
     page.footer("Made by harmonium demo. Data: the NVALT-8 trial, as published with the paper (see NOTICE).")
     done()
     return Demonstration(scores, medians, page.html())
@@ -85,9 +85,9 @@ def _compare(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataF
     everybody = np.ones(len(X), dtype=bool)
     alive = parse_endpoints(y).lower[:, 0] > _MONTH
     later = _TIMES[_TIMES > _MONTH + 1.0]
-    harmonium = predicted.predict_survival_function(X, "os", _TIMES, return_array=True)
-    dynamic = predicted.predict_survival_function(X, "os", _TIMES, given=landmark(y, _MONTH), return_array=True)
-    at_month = predicted.predict_survival_function(X, "os", [_MONTH], return_array=True)
+    prognosis = predicted.prognosis(X)
+    harmonium, at_month = prognosis.survival("os", _TIMES), prognosis.survival("os", [_MONTH])
+    dynamic = predicted.prognosis(X, given=landmark(y, _MONTH)).survival("os", _TIMES)
     rows = [
         _row("Cox, covariates", y, _cox_curves(predicted), _TIMES, everybody),
         _row("harmonium, covariates", y, harmonium, _TIMES, everybody),
@@ -103,7 +103,7 @@ def _row(name: str, y: pd.DataFrame, curves: Array, times: Array, chosen: Any) -
         "model": name,
         "patients": int(chosen.sum()),
         "C-index": concordance_index(recorded, -curves[chosen].mean(axis=1), endpoint="os"),
-        "integrated Brier": integrated_brier_score(recorded, curves[chosen], times, endpoint="os"),
+        "IBS": integrated_brier_score(recorded, curves[chosen], times, endpoint="os"),
     }
 
 
@@ -123,21 +123,22 @@ def _patient(model: SurvivalHarmonium, X: pd.DataFrame, y: pd.DataFrame) -> tupl
     """One patient: from covariates, then a year later without and with a recurrence."""
     one = X.iloc[[3]]
     well, ill = (_known_at_month_12(recurrence) for recurrence in (None, 8.0))
+    prognoses = {given: model.prognosis(one, given=known) for given, known in (("nothing", None), ("well", well), ("ill", ill))}
     medians = {
-        "at the operation": float(model.predict_median(one, "os")[0]),
-        "if well at month 12": float(model.predict_median(one, "os", given=well)[0]),
-        "if the cancer came back at month 8": float(model.predict_median(one, "os", given=ill)[0]),
+        "at the operation": float(prognoses["nothing"].median("os")[0]),
+        "if well at month 12": float(prognoses["well"].median("os")[0]),
+        "if the cancer came back at month 8": float(prognoses["ill"].median("os")[0]),
     }
     times = np.linspace(0.0, 90.0, 181)
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     ax = figure.subplots()
     styles = (
-        ("at the operation", None, ":", "#555555"),
-        ("well at month 12", well, "-", "#0072B2"),
-        ("back at month 8", ill, "--", "#D55E00"),
+        ("at the operation", "nothing", ":", "#555555"),
+        ("well at month 12", "well", "-", "#0072B2"),
+        ("back at month 8", "ill", "--", "#D55E00"),
     )
     for label, given, line, colour in styles:
-        curve = model.predict_survival_function(one, "os", times, given=given, return_array=True)[0]
+        curve = prognoses[given].survival("os", times)[0]
         ax.plot(times, curve, linestyle=line, color=colour, label=label, linewidth=1.8)
     ax.axvline(_MONTH, color="0.8", linewidth=0.8)
     ax.set(xlabel="Months", ylabel="Probability of being alive", xlim=(0, 90), ylim=(0, 1.02))
