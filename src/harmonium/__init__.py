@@ -1,4 +1,4 @@
-"""Survival harmoniums: several endpoints and covariates with gaps, modelled jointly.
+"""Survival harmoniums: several endpoints and covariates with missing values, modelled jointly.
 
 Public names are imported when they are first used, so that ``import harmonium`` itself takes no time.
 """
@@ -9,19 +9,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harmonium import datasets, metrics, plots, units
-    from harmonium.estimator import SurvivalHarmonium, load
+    from harmonium import datasets, errors, metrics, plots, units
+    from harmonium.estimator import SurvivalHarmonium
+    from harmonium.metrics.evaluation import evaluate
     from harmonium.metrics.fidelity import fidelity
+    from harmonium.model.fitted import Fitted
+    from harmonium.model.mixture import Mixture
+    from harmonium.model.storage import load
     from harmonium.pooling import pool
     from harmonium.search import SurvivalHarmoniumCV
     from harmonium.table.endpoints import endpoints
     from harmonium.table.landmark import landmark
+    from harmonium.training.contrastive import Contrastive
+    from harmonium.training.exact import Exact
 
 __all__ = [
+    "Contrastive",
+    "Exact",
+    "Fitted",
+    "Mixture",
     "SurvivalHarmonium",
     "SurvivalHarmoniumCV",
     "datasets",
     "endpoints",
+    "errors",
+    "evaluate",
     "fidelity",
     "landmark",
     "load",
@@ -31,15 +43,20 @@ __all__ = [
     "units",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
+    "Contrastive": "harmonium.training.contrastive",
+    "Exact": "harmonium.training.exact",
+    "Fitted": "harmonium.model.fitted",
+    "Mixture": "harmonium.model.mixture",
     "SurvivalHarmonium": "harmonium.estimator",
     "SurvivalHarmoniumCV": "harmonium.search",
     "endpoints": "harmonium.table.endpoints",
+    "evaluate": "harmonium.metrics.evaluation",
     "fidelity": "harmonium.metrics.fidelity",
     "landmark": "harmonium.table.landmark",
-    "load": "harmonium.estimator",
+    "load": "harmonium.model.storage",
     "pool": "harmonium.pooling",
 }
 

@@ -11,14 +11,17 @@ import pandas as pd
 
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient, parse_form
+from harmonium.model.prognosis import Prognosis
+from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 
 __all__ = [
     "Curves",
-    "History",
+    "Edits",
     "Joint",
     "NoDensityError",
     "advance",
+    "ask",
     "curves_of",
     "describe",
     "joint_of",
@@ -74,17 +77,27 @@ def tables(schema: Schema, patients: Sequence[Patient]) -> tuple[pd.DataFrame, p
     return pd.DataFrame(covariates, index=range(len(patients))), pd.DataFrame(given) if given else None
 
 
+def ask(model: Any, X: pd.DataFrame, given: pd.DataFrame | None = None) -> Prognosis:
+    """A prognosis without warnings: the page has hints of its own, in its own words."""
+    encoding = model.encoding
+    known = None if given is None else parse_endpoints(given).reordered(encoding.endpoint_names)
+    prognosis: Prognosis = model.ask(encoding.covariates(X), known)
+    prognosis.warns = False
+    return prognosis
+
+
 def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves:
     """Survival curves and medians; where a patient's event is known, the curve falls at once."""
     X, given = tables(schema, patients)
     known = np.array([patient.known for patient in patients])
     events = np.unique(known[(known[..., 0] == known[..., 1]) & (known[..., 0] <= schema.end), 0])
     times = np.unique(np.concatenate([schema.times, events, np.nextafter(events, 0.0)]))
-    survival = np.stack(list(model.predict_survival_curves(X, times, given=given).values()), axis=1)
+    prognosis = ask(model, X, given)
+    survival = np.stack([prognosis.survival(name, times) for name in schema.endpoints], axis=1)
     medians = known[..., 0].copy()
     for e, name in enumerate(schema.endpoints):
         if (known[:, e, 0] < known[:, e, 1]).any():
-            medians[:, e] = model.predict_median(X, name, given=given)
+            medians[:, e] = prognosis.median(name)
     if not np.isfinite(survival).all():
         raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
     return Curves(times, survival, medians)
@@ -101,12 +114,9 @@ def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int]
     X, given = tables(schema, [patient])
     first, second = (np.linspace(0.0, schema.last[e], n_times + 1)[1:] for e in pair)
     axes = dict(zip(names, (first, second), strict=True))
-    if kind == "density":
-        grid = model.predict_joint_density(X, axes, given=given)[0]
-        margins = [model.predict_density(X, name, at, given=given)[0] for name, at in axes.items()]
-    else:
-        grid = model.predict_joint_survival(X, axes, given=given)[0]
-        margins = [model.predict_survival_function(X, name, at, given=given, return_array=True)[0] for name, at in axes.items()]
+    prognosis, density = ask(model, X, given), kind == "density"
+    grid = (prognosis.joint_density if density else prognosis.joint_survival)(axes)[0]
+    margins = [(prognosis.density if density else prognosis.survival)(name, at)[0] for name, at in axes.items()]
     if not np.isfinite(grid).all():
         raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
     return Joint((first, second), grid, (margins[0], margins[1]))
@@ -166,7 +176,7 @@ def _nothing_known(schema: Schema) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class History:
+class Edits:
     """The form and the medians before the last edit, to compare with. It lives in the browser.
 
     Attributes
@@ -190,7 +200,7 @@ class History:
         return {"before": self.before, "now": self.now, "places": list(self.places), **finite}
 
     @classmethod
-    def from_json(cls, schema: Schema, stored: Any) -> History | None:
+    def from_json(cls, schema: Schema, stored: Any) -> Edits | None:
         """Back from the browser; None if it makes no sense."""
         try:
             forms, places = (stored["before"], stored["now"]), tuple(str(place) for place in stored["places"])
@@ -204,15 +214,15 @@ class History:
         return cls(forms[0], forms[1], medians[0], medians[1], places)
 
 
-def advance(history: History | None, form: dict[str, Any], medians: Sequence[float]) -> History:
-    """The history with a form, already checked, and its medians. Typing on in one field is one edit."""
+def advance(edits: Edits | None, form: dict[str, Any], medians: Sequence[float]) -> Edits:
+    """The edits with a form, already checked, and its medians. Typing on in one field is one edit."""
     medians = tuple(map(float, medians))
-    if history is None:
-        return History(form, form, medians, medians)
-    places = tuple(_places(history.now, form))
-    if not places or places == history.places:
-        return replace(history, now=form, now_medians=medians)
-    return History(history.now, form, history.now_medians, medians, places)
+    if edits is None:
+        return Edits(form, form, medians, medians)
+    places = tuple(_places(edits.now, form))
+    if not places or places == edits.places:
+        return replace(edits, now=form, now_medians=medians)
+    return Edits(edits.now, form, edits.now_medians, medians, places)
 
 
 def _places(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

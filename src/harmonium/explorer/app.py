@@ -25,8 +25,8 @@ def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: boo
 
     Parameters
     ----------
-    model : SurvivalHarmonium
-        It is only asked, never changed.
+    model : Fitted
+        What :func:`harmonium.load` returns, or an estimator's ``fitted_``.
     unit : str
         Of time, for labels.
     title : str

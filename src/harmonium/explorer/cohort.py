@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.engine.states import EXACT_LIMIT
+from harmonium.explorer.answers import ask
 from harmonium.explorer.schema import Schema, short
 from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns
 from harmonium.table.training_values import TrainingValues
@@ -77,11 +78,13 @@ def cohort_answers(model: Any, schema: Schema, frame: pd.DataFrame, times: Seque
     names = {column.name for column in schema.columns}
     identifiers = {str(name): frame[name] for name in frame.columns if name not in names}
     out: dict[str, Any] = {"row": np.arange(len(frame)), **identifiers}
-    alive = model.predict_survival_curves(frame, list(times)) if times else {}
+    prognosis = ask(model, frame)
     for endpoint in schema.endpoints:
-        out[f"{endpoint}_risk"] = model.predict(frame, endpoint)
-        out |= {f"{endpoint}_survival_{time:g}": alive[endpoint][:, k] for k, time in enumerate(times)}
-        out[f"{endpoint}_median"] = model.predict_median(frame, endpoint)
+        out[f"{endpoint}_risk"] = prognosis.risk(endpoint)
+        if times:
+            alive = prognosis.survival(endpoint, list(times))
+            out |= {f"{endpoint}_survival_{time:g}": alive[:, k] for k, time in enumerate(times)}
+        out[f"{endpoint}_median"] = prognosis.median(endpoint)
     return pd.DataFrame(out, index=frame.index)
 
 

@@ -26,7 +26,7 @@ class Schema:
         Covariates that take part in the model.
     endpoints : tuple of str
     last : tuple of float
-        The last recording of each endpoint in training: beyond it, answers are extrapolations.
+        The last observed time of each endpoint in training: beyond it, answers are extrapolations.
     unit : str
         Of time, such as "months"; empty if it is not known.
     """
@@ -39,9 +39,10 @@ class Schema:
     @classmethod
     def of(cls, model: Any, unit: str = "") -> Schema:
         """That of a fitted model."""
-        columns = tuple(column for column in model.encoding_.columns if column.role != "ignored")
-        last = tuple(follow_up.last if np.isfinite(follow_up.last) else 1.0 for follow_up in model.encoding_.follow_up)
-        return cls(columns, tuple(model.endpoint_names_), last, unit)
+        encoding = model.encoding
+        columns = tuple(column for column in encoding.columns if column.role != "ignored")
+        ends = (endpoint.follow_up.last for endpoint in encoding.endpoints)
+        return cls(columns, encoding.endpoint_names, tuple(end if np.isfinite(end) else 1.0 for end in ends), unit)
 
     @property
     def end(self) -> float:

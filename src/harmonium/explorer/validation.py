@@ -35,7 +35,7 @@ _MOST_TIMES = 12
 _LONGEST_NUMBER = 40
 _LONGEST_LABEL = 60
 _LARGEST = 1e12
-_FARTHEST = 10  # last recordings; nothing is known of what comes later
+_FARTHEST = 10  # times the last observed time; nothing is known of what comes later
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -89,7 +89,7 @@ def parse_form(schema: Schema, form: Any) -> Patient:
 
 
 def _hints_of_silence(names: tuple[str, ...], known: tuple[tuple[float, float], ...]) -> list[str]:
-    """Whoever tells of a relapse knows more than that: the patient was alive then."""
+    """A relapse that is known says more: the patient was alive then."""
     latest = max((lower for lower, upper in known if lower == upper), default=0.0)
     silent = [name for name, bounds in zip(names, known, strict=True) if bounds == (0.0, math.inf)]
     return [
@@ -115,7 +115,7 @@ def _covariate(column: Any, value: Any, hints: list[str]) -> Any:
 def _endpoint(name: str, state: Any, time: Any, last: float, hints: list[str]) -> tuple[float, float]:
     state = "unknown" if _nothing(state) else state
     if not isinstance(state, str) or state not in KNOWN:
-        raise ValueError(f"of {short(name)} must be known one of {', '.join(KNOWN)}; found {_shown(state)}")
+        raise ValueError(f"{short(name)} must be one of {', '.join(KNOWN)}; found {_shown(state)}")
     if state == "unknown":
         return 0.0, math.inf
     if _nothing(time):
@@ -126,10 +126,10 @@ def _endpoint(name: str, state: Any, time: Any, last: float, hints: list[str]) -
         raise ValueError(f"the time of {short(name)} must not be negative; found {at:g}")
     if at > _FARTHEST * last:
         raise ValueError(
-            f"the time of {short(name)} must be at most {_FARTHEST * last:g}, {_FARTHEST} times the last recording; found {at:g}"
+            f"the time of {short(name)} must be at most {_FARTHEST * last:g}, {_FARTHEST} times the last observed time; found {at:g}"
         )
     if at > last:
-        hints.append(f"{short(name)}: {at:g} is beyond the last recording in training, {last:g}")
+        hints.append(f"{short(name)}: {at:g} is beyond the last observed time in training, {last:g}")
     return (at, at) if state == "event" else (at, math.inf)
 
 

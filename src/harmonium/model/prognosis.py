@@ -56,6 +56,11 @@ class Prognosis(ABC):
     known : Endpoints or None
         What is given about the endpoints.
 
+    Attributes
+    ----------
+    warns : bool
+        Whether a question about a time beyond follow-up gives a warning; programs that mark such times themselves turn it off.
+
     Examples
     --------
     >>> import harmonium as hm
@@ -69,6 +74,7 @@ class Prognosis(ABC):
     def __init__(self, encoding: Encoding, known: Endpoints | None) -> None:
         self.encoding = encoding
         self.known = known
+        self.warns = True
 
     # --- questions ---
 
@@ -205,7 +211,8 @@ class Prognosis(ABC):
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if at.ndim != 1 or np.isnan(at).any() or (at < 0.0).any():
             raise ValueError(f"times must be numbers that are not negative; found {times!r}")
-        check_times(learned, at)
+        if self.warns:
+            check_times(learned, at)
         return e, at
 
     def _grid(self, times: Mapping[str, Any]) -> tuple[list[int], list[Array]]:

@@ -7,18 +7,23 @@ from typing import Any
 import pandas as pd
 from dash import html
 
-from harmonium.estimator import OF_THE_SESSION
 from harmonium.explorer.answers import tables
 from harmonium.explorer.controls import attributes, graph, table
 from harmonium.explorer.figures import fields_figure
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient
-from harmonium.table.columns import Column
+from harmonium.table.summary import words_of_column
 
 __all__ = ["layout"]
 
-_MOST_LEVELS = 12
 _N_SAME = 64
+_METRICS = {
+    "concordance": "C-index",
+    "concordance_ipcw": "Uno's C",
+    "integrated_brier_score": "IBS",
+    "kaplan_meier_ibs": "Kaplan–Meier IBS",
+    "d_calibration_p": "D-calibration p",
+}
 
 
 def layout(model: Any, schema: Schema) -> html.Div:
@@ -33,7 +38,7 @@ def layout(model: Any, schema: Schema) -> html.Div:
             html.H3("Receptive fields"),
             html.P(
                 "What happens to a column when a hidden unit goes from off to on: orange is more or later, blue is less or sooner. Numbers "
-                "are changes of the mean in standard deviations, of log odds, or of the mean event time as a share of its scale."
+                "are changes of the mean in standard deviations, of log odds, or of the mean event time as a fraction of its scale."
             ),
             _fields(model.receptive_fields(nobody)),
             _dependence(model, schema, nobody),
@@ -52,54 +57,45 @@ def _fields(fields: pd.DataFrame) -> html.Div:
 
 def _training(model: Any, schema: Schema) -> html.Div:
     facts = [
-        ["patients in training", model.n_rows_],
+        ["patients in training", model.training.n_rows],
         ["covariates", len(schema.columns)],
         ["endpoints", len(schema.endpoints)],
         ["hidden units", model.n_hidden],
-        ["objective", str(model.objective)],
-        ["iterations", model.n_iter_],
+        ["objective", str(model.training.settings.get("objective"))],
+        ["iterations", model.training.n_iter],
     ]
     return table("Training", ["", ""], facts, numbers=(1,))
 
 
 def _endpoints(model: Any, schema: Schema) -> html.Div:
-    encoding, rows = model.encoding_, []
-    for e, name in enumerate(schema.endpoints):
-        found, median = encoding.recordings[e], encoding.follow_up[e].median
-        missing = _share(1.0 - found.rows / model.n_rows_)
-        rows.append([short(name), found.events, found.intervals, found.censored, missing, number(median), number(schema.last[e])])
-    header = ["endpoint", "events", "within intervals", "censored", "unknown", "median follow-up", "last recording"]
+    rows = []
+    for endpoint, last in zip(model.encoding.endpoints, schema.last, strict=True):
+        found, median = endpoint.counts, endpoint.follow_up.median
+        missing = _fraction(1.0 - found.rows / max(model.training.n_rows, 1))
+        rows.append([short(endpoint.name), found.events, found.intervals, found.censored, missing, number(median), number(last)])
+    header = ["endpoint", "events", "within intervals", "censored", "unknown", "median follow-up", "last observed"]
     return table("Endpoints" + (f" ({schema.unit})" if schema.unit else ""), header, rows, numbers=range(1, 7))
 
 
 def _columns(model: Any) -> html.Div:
-    rows = [[short(column.name), column.role, _content(column), _share(column.missing)] for column in model.encoding_.columns]
+    rows = [[short(column.name), column.role, words_of_column(column), _fraction(column.missing)] for column in model.encoding.columns]
     return table("Covariates", ["column", "role", "levels, or mean ± standard deviation (range)", "missing"], rows, numbers=(3,))
 
 
-def _share(share: float) -> str:
-    return f"{share:.1%}" if share else "-"
+def _fraction(fraction: float) -> str:
+    return f"{fraction:.1%}" if fraction else "-"
 
 
 def _metrics(model: Any) -> html.Div:
-    heading, evaluation = html.H3("Metrics"), model.evaluation_
+    heading, evaluation = html.H3("Metrics"), model.training.evaluation
     if evaluation is None:
-        told = "How well the model predicts was not measured when it was made; harmonium fit with --report does, by cross-validation."
-        return html.Div([heading, html.P(told)])
-    told = "A C-index of 0.5 is chance. The integrated Brier score is an error, to be compared with that of the Kaplan-Meier curve."
-    metrics = list(next(iter(evaluation["scores"].values())))
-    rows = [[short(name), *(f"{value:.3f}" for value in scores.values())] for name, scores in evaluation["scores"].items()]
-    found = table(f"Predictions of {evaluation['method']}", ["endpoint", *metrics], rows, numbers=range(1, len(metrics) + 1))
-    return html.Div([heading, html.P(told), found])
-
-
-def _content(column: Column) -> str:
-    if column.role == "numeric":
-        return f"{column.mean:.4g} ± {column.scale:.3g} ({column.lowest:g} to {column.highest:g})"
-    if column.role == "ignored":
-        return "takes no part in the model"
-    more = len(column.levels) - _MOST_LEVELS
-    return ", ".join(short(level) for level in column.levels[:_MOST_LEVELS]) + (f", and {more} more" if more > 0 else "")
+        words = "How well the model predicts was not measured when it was made; harmonium fit with --report does, by cross-validation."
+        return html.Div([heading, html.P(words)])
+    words = "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve."
+    shown = {name: title for name, title in _METRICS.items() if name in next(iter(evaluation["scores"].values()))}
+    rows = [[short(name), *(f"{scores[metric]:.3f}" for metric in shown)] for name, scores in evaluation["scores"].items()]
+    found = table(f"Predictions, by {evaluation['method']}", ["endpoint", *shown.values()], rows, numbers=range(1, len(shown) + 1))
+    return html.Div([heading, html.P(words), found])
 
 
 def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
@@ -108,12 +104,12 @@ def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
     several = nobody.loc[[0] * _N_SAME].reset_index(drop=True)  # states of large models are drawn, one for each row, and compared in pairs
     found = model.dependence(several)
     rows = [[f"{short(a)}, {short(b)}", f"{tau:.2f}"] for (a, b), tau in found["tau"].items()]
-    told = "Positive: whoever has one event early tends to have the other early. Between patients of whom nothing else is known."
+    words = "Positive: patients who have one event early tend to have the other early. Between patients of whom nothing else is known."
     return html.Div(
-        [html.H3("Dependence between endpoints"), html.P(told), table("Kendall's tau", ["endpoints", "tau"], rows, numbers=(1,))]
+        [html.H3("Dependence between endpoints"), html.P(words), table("Kendall's tau", ["endpoints", "tau"], rows, numbers=(1,))]
     )
 
 
 def _settings(model: Any) -> html.Details:
-    rows = [[name, str(value)] for name, value in model.get_params(deep=False).items() if name not in OF_THE_SESSION]
+    rows = [[name, str(value)] for name, value in model.training.settings.items()]
     return html.Details([html.Summary("Settings of training"), table("Settings", ["name", "value"], rows)])

@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import ALL, MATCH, Dash, Input, Output, State, dcc, html
 
-from harmonium.explorer.answers import Curves, History, advance, curves_of, words_of_change
+from harmonium.explorer.answers import Curves, Edits, advance, curves_of, words_of_change
 from harmonium.explorer.controls import CHOSEN, choice, entry, graph, in_browser, message, table
 from harmonium.explorer.figures import patient_figure
 from harmonium.explorer.guard import answering
@@ -113,7 +113,7 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
         form = form_of(schema, numbers, levels, states, times)
         now = parse_form(schema, form)
         curves = curves_of(model, schema, [now])
-        past = advance(History.from_json(schema, history), form, curves.medians[0])
+        past = advance(Edits.from_json(schema, history), form, curves.medians[0])
         before = parse_form(schema, past.before)
         words = words_of_change(schema, before, now, past.before_medians, past.now_medians)
         if not words and form == empty_form(schema):
@@ -153,7 +153,7 @@ def _medians(schema: Schema, known: Any, curves: Curves, cohort: Curves) -> Any:
     unit = f" ({schema.unit})" if schema.unit else ""
     out: list[Any] = [table(f"Median time to the event{unit}", ["endpoint", "this patient", "average"], rows, numbers=(1, 2))]
     if any("*" in str(row[1].children) + row[2] for row in rows):
-        out.append(html.P("* beyond the last recording in training: an extrapolation", className="note"))
+        out.append(html.P("* beyond the last observed time in training: an extrapolation", className="note"))
     return out
 
 
