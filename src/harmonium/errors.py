@@ -188,4 +188,4 @@ def warn(message: str, category: type[Warning] = HarmoniumWarning) -> None:
         if outer is None:
             break
         frame, level = outer, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
