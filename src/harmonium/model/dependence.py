@@ -14,6 +14,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import hidden_states
 from harmonium.model.endpoint_states import EndpointStates
 from harmonium.model.hidden import hidden_given, row_chunks
+from harmonium.numerics.quadrature import panel_nodes
 from harmonium.typing import Array
 
 __all__ = ["kendall_tau"]
@@ -74,9 +75,6 @@ def _both_earlier(parameters: Parameters, columns: tuple[int, int], states: Arra
 def _earlier(parameters: Parameters, column: int, states: Array) -> Array:
     """P(x < x' | h, h') (eq. 25): the density in h times survival in h', integrated."""
     endpoint = EndpointStates.of(parameters.natural(), int(parameters.layout.offsets[column]), states)
-    x, weight = np.polynomial.legendre.leggauss(_N_NODES)
-    left = np.arange(_N_PANELS) / _N_PANELS
-    positions = (left[:, None] + 0.5 * (x + 1.0) / _N_PANELS).ravel()
-    weights = np.tile(0.5 * weight / _N_PANELS, _N_PANELS)
+    positions, weights = panel_nodes(np.arange(_N_PANELS + 1) / _N_PANELS, _N_NODES)
     out: Array = (endpoint.density(positions) * weights) @ endpoint.survival(positions).T
     return 0.5 * (out + 1.0 - out.T)  # P(x < x') and P(x' < x) add up to one
