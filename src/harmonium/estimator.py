@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,10 +20,10 @@ from harmonium.model.predictions import Predictions
 from harmonium.model.storage import load_model, save_model
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.training.contrastive_trainer import ContrastiveState, ContrastiveTrainer
-from harmonium.training.exact_trainer import ExactTrainer
+from harmonium.training.contrastive import Contrastive, ContrastiveState
+from harmonium.training.exact import Exact
 from harmonium.training.history import History
-from harmonium.training.objective import denominator_cells, objective_terms
+from harmonium.training.objective import Objective
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.typing import Array
@@ -202,12 +201,10 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
         with progress(self.verbose, None if exact else self.n_epochs) as listener:
             validate = None if validation is None else self._validation(*validation)
             history = History(listener, validate, self.early_stopping)
-            if exact:
-                self._fit_exactly(recorded, entry, conditional, rng, history, start)
-            else:
-                trainer, given = self._contrastive_trainer(), self._conditioned_on(recorded, entry, conditional)
-                self.parameters_ = trainer.fit(recorded, given, self.n_hidden, rng, history, start)
-                self.l2_, self.n_evaluations_ = trainer.l2, 0
+            trainer = Exact(self.l2, self.n_starts, self.max_iter) if exact else self._contrastive_trainer()
+            objective = Objective(recorded, entry, conditional)
+            fit = trainer.fit(objective, self.n_hidden, rng=rng, history=history, start=start, n_threads=self.n_jobs)
+            self.parameters_, self.l2_, self.n_evaluations_ = fit.parameters, fit.l2, fit.n_evaluations
         self.history_ = history.to_frame()
         self.n_iter_ = max(1, len(self.history_))
         self.n_rows_ = recorded.n_rows
@@ -236,12 +233,10 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
             self._learn_encoding(X, known)
         recorded, entry = self._training_cells(X, known)
         trainer = self._contrastive_trainer()
-        if self._contrastive_state is None:
-            self._contrastive_state = trainer.start(recorded, self.n_hidden, rng, getattr(self, "parameters_", None))
-            self._contrastive_rng = rng
-        state = self._contrastive_state
-        trainer.partial_fit(state, recorded, self._conditioned_on(recorded, entry, conditional), self._contrastive_rng)
-        self.parameters_ = state.parameters
+        state, start = self._contrastive_state, getattr(self, "parameters_", None)
+        objective = Objective(recorded, entry, conditional)
+        self._contrastive_state = trainer.partial_fit(objective, self.n_hidden, rng=rng, state=state, start=start)
+        self.parameters_ = self._contrastive_state.parameters
         self.l2_, self.n_evaluations_, self.history_ = trainer.l2, 0, History().to_frame()
         self.n_rows_, self.n_iter_ = getattr(self, "n_rows_", 0) + recorded.n_rows, getattr(self, "n_iter_", 0) + 1
         self.evaluation_ = None
@@ -273,21 +268,8 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
             )
         return self.trainer == "exact" or (self.trainer == "auto" and self.n_hidden <= EXACT_LIMIT)
 
-    def _fit_exactly(
-        self, recorded: Cells, entry: Array, conditional: float, rng: np.random.Generator, history: History, start: Parameters | None
-    ) -> None:
-        trainer = ExactTrainer(
-            precision=None if self.l2 == "auto" else float(self.l2),
-            n_starts=self.n_starts,
-            max_iterations=self.max_iter,
-            n_threads=self.n_jobs,
-        )
-        terms = objective_terms(recorded, entry, conditional)
-        fit = trainer.fit(terms, self.n_hidden, conditional, rng, history, None if start is None else start.natural())
-        self.parameters_, self.l2_, self.n_evaluations_ = fit.parameters, fit.precision, fit.n_evaluations
-
-    def _contrastive_trainer(self) -> ContrastiveTrainer:
-        return ContrastiveTrainer(
+    def _contrastive_trainer(self) -> Contrastive:
+        return Contrastive(
             learning_rate=self.learning_rate,
             momentum=self.momentum,
             batch_size=self.batch_size,
@@ -295,20 +277,9 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
             n_steps=self.n_steps,
             persistent=self.persistent,
             l2=_CONTRASTIVE_L2 if self.l2 == "auto" else float(self.l2),
-            optimiser=self.optimiser,
-            centred=self.centred,
+            optimizer=self.optimiser,
+            centered=self.centred,
         )
-
-    def _conditioned_on(self, recorded: Cells, entry: Array, conditional: float) -> Cells | None:
-        """What the contrastive trainer's negative chains are clamped to, if to anything."""
-        if 0.0 < conditional < 1.0:
-            warnings.warn(
-                f"the contrastive trainer knows no weights: objective={self.objective!r} trains the joint likelihood. "
-                'Say objective="joint" if that is meant',
-                UserWarning,
-                stacklevel=3,
-            )
-        return denominator_cells(recorded, entry, conditional)
 
     def _validation(self, X: Any, y: Any) -> Callable[[Parameters], dict[str, float]]:
         candidate, known = clone(self), self._endpoints(y)
@@ -346,13 +317,7 @@ class SurvivalHarmonium(Predictions, Likelihood, Generation, Explanation, BaseEs
     def paper_parameters_(self) -> dict[str, Array]:
         """The paper's W_A, a_A (Bernoulli), W_B, V, a_B, c (times), W_C, a_C, sigma (Gaussian) and b; categories excepted."""
         check_is_fitted(self, "parameters_")
-        letters = {"bernoulli": "A", "truncated_gamma": "B", "gaussian": "C"}
-        out: dict[str, Array] = {"b": self.parameters_.hidden_bias}
-        for block, own in zip(self.encoding_.layout.blocks, self.parameters_.blocks, strict=True):
-            letter = letters.get(block.unit.name)
-            if letter is not None:
-                out.update({f"{name}_{letter}" if name in ("W", "a") else name: array for name, array in own.items()})
-        return out
+        return self.parameters_.paper_parameters()
 
     def save(self, path: Any) -> None:
         """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it.

@@ -75,7 +75,9 @@ class Encoding:
     @cached_property
     def layout(self) -> Layout:
         """Units of the covariates and the endpoints."""
-        return Layout([*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoint_names)])
+        return Layout(
+            [*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoint_names)], len(self.endpoint_names)
+        )
 
     def covariates(self, X: Any) -> Array:
         """Encoded covariates (rows, modelled columns), NaN where missing."""

@@ -12,7 +12,7 @@ __all__ = ["progress"]
 
 @contextmanager
 def progress(wanted: bool, total: int | None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A listener for :class:`harmonium.training.history.History`, or None if nothing shall be shown.
+    """A listener for :class:`harmonium.training.history.History`, or None if nothing is to be shown: without a terminal, or without Rich.
 
     Examples
     --------
@@ -23,9 +23,12 @@ def progress(wanted: bool, total: int | None) -> Iterator[Callable[[dict[str, An
     if not (wanted and sys.stderr.isatty()):
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only where there is a terminal
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
+    try:
+        from rich.console import Console  # noqa: PLC0415 - only where there is a terminal
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    except ImportError:
+        yield None
+        return
     columns = (TextColumn("fitting"), BarColumn(), TextColumn("{task.completed} iterations  {task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
