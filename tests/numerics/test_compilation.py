@@ -21,7 +21,7 @@ out = np.empty(2)
 exponentials(np.array([0.0, 1.0]), out)
 print(out.round(3).tolist(), exponentials.signatures != [], exponentials._cache.cache_path)
 for warning in caught:
-    print(warning.category.__name__, warning.message)
+    print(warning.filename, warning.category.__name__, warning.message)
 """
 
 
@@ -53,7 +53,7 @@ def test_where_nothing_can_be_written_code_is_compiled_in_memory(unwritable):
     result, *warned = run(unwritable)
     assert result == "[1.0, 2.718] True None"
     assert len(warned) == 1
-    assert warned[0].startswith("CompilationWarning compiled code cannot be kept")
+    assert warned[0].startswith("<string> CompilationWarning compiled code cannot be kept")
     assert "NUMBA_CACHE_DIR" in warned[0]
 
 
