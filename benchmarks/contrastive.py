@@ -9,8 +9,9 @@ import numpy as np
 from benchmarks.peer import Peer
 from benchmarks.provenance import best_of, print_table, write_result
 from harmonium.cells import Cells, Layout
-from harmonium.training.contrastive_trainer import ContrastiveTrainer
+from harmonium.training.contrastive import Contrastive
 from harmonium.training.history import History
+from harmonium.training.objective import Objective
 from harmonium.units import Bernoulli, Gaussian, TruncatedGamma
 from tests.gbsg2 import gbsg2_cells
 
@@ -29,16 +30,14 @@ def _complete_table() -> tuple[Any, Any, int]:
 
 
 def _our_seconds(values: Any, events: Any, n_binary: int, n_hidden: int) -> float:
-    layout = Layout([*[Bernoulli()] * n_binary, *[Gaussian()] * (values.shape[1] - 1 - n_binary), TruncatedGamma()])
+    layout = Layout([*[Bernoulli()] * n_binary, *[Gaussian()] * (values.shape[1] - 1 - n_binary), TruncatedGamma()], n_outcomes=1)
     upper = values.copy()
     upper[~events, -1] = 1.0
-    cells = Cells.from_bounds(layout, values, upper)
+    objective = Objective(Cells.from_bounds(layout, values, upper), np.zeros((len(values), 1)), conditional=0.0)
 
     def train(epochs: int) -> None:
-        trainer = ContrastiveTrainer(
-            learning_rate=1e-3, momentum=0.0, batch_size=_BATCH, n_epochs=epochs, n_steps=1, persistent=True, l2=0.0
-        )
-        trainer.fit(cells, None, n_hidden, np.random.default_rng(0), History())
+        trainer = Contrastive(learning_rate=1e-3, momentum=0.0, batch_size=_BATCH, n_epochs=epochs, n_steps=1, persistent=True, l2=0.0)
+        trainer.fit(objective, n_hidden, rng=np.random.default_rng(0), history=History())
 
     return (best_of(lambda: train(1 + _EPOCHS), 5) - best_of(lambda: train(1), 5)) / _EPOCHS
 

@@ -108,7 +108,7 @@ def _gradient(n_hidden: int) -> Row:
     values, _ = cells.bounds()
     parameters = Parameters.initial(LAYOUT, values, n_hidden, np.random.default_rng(0))
     straightforward = ConditionalObjective(LAYOUT, *cells.bounds())
-    terms = [Term.uniform(cells, 1.0), Term.uniform(cells.freeing("truncated_gamma"), -1.0)]
+    terms = [Term.uniform(cells, 1.0), Term.uniform(cells.freeing_outcomes(), -1.0)]
     engine = LogMassSum(terms, n_threads=1)
     expected, expected_gradient = straightforward.value_and_gradient(parameters)
     value, gradient = engine.value_and_gradient(parameters)

@@ -15,7 +15,7 @@ from harmonium.engine.exact import LogMassSum, Term
 from harmonium.engine.parameters import Parameters
 from harmonium.units import Bernoulli, Gaussian, TruncatedGamma
 
-_LAYOUT = Layout([*[Gaussian()] * 10, *[Bernoulli()] * 5, TruncatedGamma(), TruncatedGamma()])
+_LAYOUT = Layout([*[Gaussian()] * 10, *[Bernoulli()] * 5, TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
 
 
 def _cells(n_rows: int, rng: np.random.Generator) -> Cells:
@@ -29,7 +29,7 @@ def _cells(n_rows: int, rng: np.random.Generator) -> Cells:
 
 
 def _objective(cells: Cells, n_threads: int) -> LogMassSum:
-    return LogMassSum([Term.uniform(cells, 1.0), Term.uniform(cells.freeing("truncated_gamma"), -1.0)], n_threads)
+    return LogMassSum([Term.uniform(cells, 1.0), Term.uniform(cells.freeing_outcomes(), -1.0)], n_threads)
 
 
 def _memory(key: str) -> float:

@@ -6,7 +6,7 @@ from sksurv.datasets import load_gbsg2
 from harmonium.cells import Cells, Layout
 from harmonium.units import Bernoulli, Categorical, Gaussian, TruncatedGamma
 
-LAYOUT = Layout([Bernoulli(), Bernoulli(), Categorical(3), *[Gaussian()] * 5, TruncatedGamma()])
+LAYOUT = Layout([Bernoulli(), Bernoulli(), Categorical(3), *[Gaussian()] * 5, TruncatedGamma()], n_outcomes=1)
 
 
 def gbsg2_cells():

@@ -6,7 +6,7 @@ from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Parameters
 from harmonium.units import Bernoulli, Categorical, Gaussian, TruncatedGamma
 
-EVERY_UNIT = Layout([Bernoulli(), Categorical(3), Gaussian(), TruncatedGamma(), TruncatedGamma()])
+EVERY_UNIT = Layout([Bernoulli(), Categorical(3), Gaussian(), TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
 
 
 def random_parameters(layout, n_hidden, rng, strength=1.0):

@@ -6,7 +6,7 @@ import pytest
 from harmonium.cells import Cells, Layout
 from harmonium.units import Bernoulli, Categorical, Gaussian, TruncatedGamma
 
-LAYOUT = Layout([Bernoulli(), Categorical(3), Gaussian(), TruncatedGamma()])
+LAYOUT = Layout([Bernoulli(), Categorical(3), Gaussian(), TruncatedGamma()], n_outcomes=1)
 GOOD = [1.0, 2.0, -0.3, 0.5]
 
 
@@ -44,9 +44,44 @@ def test_tables_of_another_shape_are_refused(shape):
         Cells.from_bounds(LAYOUT, np.ones(shape))
 
 
-def test_freeing_shares_what_it_keeps():
+def test_a_block_does_not_straddle_the_border_between_covariates_and_outcomes():
+    layout = Layout([Gaussian(), TruncatedGamma(), TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
+    assert [(block.n_columns, block.outcome) for block in layout.blocks] == [(1, False), (1, False), (2, True)]
+    assert layout.outcomes == slice(2, 4)
+    assert layout.outcome_statistics == slice(4, 8)
+    assert layout != Layout(layout.units)
+
+
+@pytest.mark.parametrize("n_outcomes", [-1, 5])
+def test_there_are_no_more_outcomes_than_columns(n_outcomes):
+    with pytest.raises(ValueError, match=f"between 0 and the number of columns, 4; found {n_outcomes}"):
+        Layout(LAYOUT.units, n_outcomes)
+
+
+def test_outcomes_of_several_units_can_be_replaced():
+    layout = Layout([Gaussian(), Gaussian(), TruncatedGamma()], n_outcomes=2)
+    cells = Cells.from_bounds(layout, [[0.1, 0.2, 0.3], [1.1, 1.2, 0.4]])
+    lower, upper = np.array([[0.0, 0.5], [1.0, 0.6]]), np.array([[np.inf, 1.0], [2.0, 1.0]])
+    changed = cells.with_outcomes(lower, upper)
+    assert changed.lower[0] is cells.lower[0]
+    np.testing.assert_array_equal(changed.outcomes, (lower, upper))
+    np.testing.assert_array_equal(changed.bounds()[0], [[0.1, 0.0, 0.5], [1.1, 1.0, 0.6]])
+    joined = Cells.joined(layout, np.array([[0.1], [1.1]]), lower, upper)
+    np.testing.assert_array_equal(joined.bounds(), changed.bounds())
+    with pytest.raises(ValueError, match=r"must have shape \(2, 2\); found \(2, 1\) and \(2, 1\)"):
+        cells.with_outcomes(lower[:, :1], upper[:, :1])
+
+
+def test_freeing_covariates_keeps_the_outcomes():
     cells = Cells.from_bounds(LAYOUT, [GOOD, GOOD])
-    freed = cells.freeing("truncated_gamma")
+    freed = cells.freeing_covariates()
+    assert freed.lower[-1] is cells.lower[-1]
+    np.testing.assert_array_equal(np.isnan(freed.bounds()[0]), [[True, True, True, False]] * 2)
+
+
+def test_freeing_outcomes_shares_what_it_keeps():
+    cells = Cells.from_bounds(LAYOUT, [GOOD, GOOD])
+    freed = cells.freeing_outcomes()
     assert freed.lower[0] is cells.lower[0]
     lower, upper = freed.bounds()
     assert np.isnan(lower[:, 3]).all()

@@ -12,10 +12,10 @@ from functools import cached_property
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from harmonium.errors import first_offender
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import Unit
 from harmonium.units.registry import unit_code
 
@@ -27,11 +27,12 @@ _SMALLEST_BOUND = 1e-200  # of an event time; below, ln x leaves the range in wh
 
 @dataclass(frozen=True)
 class Block:
-    """Neighbouring columns of equal unit: their place among the columns and among the statistics."""
+    """Neighbouring columns of equal unit: their place among the columns and among the statistics, and whether they are outcomes."""
 
     unit: Unit
     columns: slice
     statistics: slice
+    outcome: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -47,24 +48,29 @@ class Layout:
     ----------
     units : sequence of Unit
         One for each column.
+    n_outcomes : int
+        So many of the last columns are outcomes, the others covariates. No block holds both.
 
     Examples
     --------
     >>> from harmonium.units import Bernoulli, TruncatedGamma
-    >>> layout = Layout([Bernoulli(), TruncatedGamma(), TruncatedGamma()])
+    >>> layout = Layout([Bernoulli(), TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
     >>> [block.n_columns for block in layout.blocks]
     [1, 2]
-    >>> layout.n_statistics
-    5
+    >>> layout.n_statistics, layout.outcome_statistics
+    (5, slice(1, 5, None))
     """
 
     units: Sequence[Unit]
+    n_outcomes: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "units", tuple(self.units))
         for unit in self.units:
             if isinstance(unit, type) or not hasattr(unit, "log_mass"):
-                raise TypeError(f"a layout is made of units such as TruncatedGamma(); found {unit!r}")
+                raise TypeError(f"a layout is made of units, which are instances of a unit's class; found {unit!r}")
+        if not 0 <= self.n_outcomes <= len(self.units):
+            raise ValueError(f"n_outcomes must lie between 0 and the number of columns, {len(self.units)}; found {self.n_outcomes}")
 
     @property
     def n_columns(self) -> int:
@@ -76,13 +82,23 @@ class Layout:
         """How many statistics all columns have together."""
         return int(self.offsets[-1])
 
+    @property
+    def outcomes(self) -> slice:
+        """Which columns are outcomes."""
+        return slice(self.n_columns - self.n_outcomes, self.n_columns)
+
+    @property
+    def outcome_statistics(self) -> slice:
+        """Which statistics belong to outcomes."""
+        return slice(int(self.offsets[self.outcomes.start]), self.n_statistics)
+
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Integers:
         """Where each column's statistics begin, and where the last one's end."""
         return np.concatenate([[0], np.cumsum([unit.n_statistics for unit in self.units], dtype=np.int64)]).astype(np.int64)
 
     @cached_property
-    def codes(self) -> NDArray[np.int64]:
+    def codes(self) -> Integers:
         """The columns' units as compiled code knows them."""
         return np.array([unit_code(unit) for unit in self.units], dtype=np.int64)
 
@@ -92,17 +108,18 @@ class Layout:
         return np.array([unit.domain for unit in self.units], dtype=np.float64).reshape(-1, 2)
 
     @cached_property
-    def tabulated(self) -> NDArray[np.bool_]:
+    def tabulated(self) -> Booleans:
         """Which columns share their integrals on a grid."""
         return np.array([unit.tabulated for unit in self.units], dtype=np.bool_)
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The columns grouped into neighbours of equal unit."""
+        """The columns grouped into neighbours of equal unit, covariates apart from outcomes."""
         blocks, start = [], 0
-        for unit, group in groupby(self.units):
+        kinds = ((unit, column >= self.outcomes.start) for column, unit in enumerate(self.units))
+        for (unit, outcome), group in groupby(kinds):
             stop = start + len(list(group))
-            blocks.append(Block(unit, slice(start, stop), slice(int(self.offsets[start]), int(self.offsets[stop]))))
+            blocks.append(Block(unit, slice(start, stop), slice(int(self.offsets[start]), int(self.offsets[stop])), outcome))
             start = stop
         return tuple(blocks)
 
@@ -111,7 +128,7 @@ class Layout:
 class Cells:
     """A table of cells, stored block by block so that a part of it can be replaced without copying the rest.
 
-    Use :meth:`from_bounds` or :meth:`all_free` to make one.
+    Use :meth:`from_bounds`, :meth:`joined` or :meth:`all_free` to make one.
     """
 
     layout: Layout
@@ -150,6 +167,19 @@ class Cells:
         return cls(layout, lowers, lowers if upper is None else tuple(high[:, block.columns] for block in layout.blocks))
 
     @classmethod
+    def joined(cls, layout: Layout, covariates: Array, lower: Array, upper: Array) -> Cells:
+        """Cells of covariates, observed or NaN, and of outcomes between bounds; neither checked nor copied.
+
+        Parameters
+        ----------
+        layout : Layout
+        covariates : ndarray of shape (n_rows, n_columns - n_outcomes)
+        lower, upper : ndarray of shape (n_rows, n_outcomes)
+        """
+        known = tuple(_part(covariates, block.columns) for block in layout.blocks if not block.outcome)
+        return cls(layout, (*known, *_outcome_parts(layout, lower)), (*known, *_outcome_parts(layout, upper)))
+
+    @classmethod
     def all_free(cls, layout: Layout, n_rows: int = 1) -> Cells:
         """Cells about which nothing is known; the log mass of such a row is ln Z. Takes no memory."""
         nothing = tuple(_free(n_rows, block) for block in layout.blocks)
@@ -160,20 +190,45 @@ class Cells:
         """How many rows."""
         return self.lower[0].shape[0] if self.lower else 0
 
-    def freeing(self, name: str) -> Cells:
-        """The same cells with every column of the units called ``name`` free; the other columns are not copied."""
-        names = {block.unit.name for block in self.layout.blocks}
-        if name not in names:
-            raise ValueError(f"no unit of the layout is called {name!r}; there are {', '.join(sorted(names))}")
-        nothing = [_free(self.n_rows, block) for block in self.layout.blocks]
-        chosen = [block.unit.name == name for block in self.layout.blocks]
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Bounds of the outcomes, (rows, outcomes) each, NaN where nothing is known."""
+        columns = range(*self.layout.outcomes.indices(self.layout.n_columns))
+        out = np.empty((2, self.n_rows, len(columns)))
+        for place, column in enumerate(columns):
+            out[:, :, place] = self.column(column)
+        return out[0], out[1]
+
+    def with_outcomes(self, lower: Array, upper: Array) -> Cells:
+        """The same covariates with other bounds of the outcomes, (rows, outcomes) each; nothing is copied."""
+        shape = (self.n_rows, self.layout.n_outcomes)
+        if lower.shape != shape or upper.shape != shape:
+            raise ValueError(f"bounds of outcomes must have shape {shape}; found {lower.shape} and {upper.shape}")
+        covariates = [number for number, block in enumerate(self.layout.blocks) if not block.outcome]
         return replace(
             self,
-            lower=tuple(n if c else old for c, n, old in zip(chosen, nothing, self.lower, strict=True)),
-            upper=tuple(n if c else old for c, n, old in zip(chosen, nothing, self.upper, strict=True)),
+            lower=(*(self.lower[i] for i in covariates), *_outcome_parts(self.layout, lower)),
+            upper=(*(self.upper[i] for i in covariates), *_outcome_parts(self.layout, upper)),
         )
 
-    def part(self, rows: slice | NDArray[np.int64]) -> Cells:
+    def freeing_outcomes(self) -> Cells:
+        """The same cells with every outcome free; the covariates are not copied."""
+        return self._freeing(outcome=True)
+
+    def freeing_covariates(self) -> Cells:
+        """The same cells with every covariate free; the outcomes are not copied."""
+        return self._freeing(outcome=False)
+
+    def _freeing(self, *, outcome: bool) -> Cells:
+        lower, upper = (
+            tuple(
+                _free(self.n_rows, block) if block.outcome == outcome else old for block, old in zip(self.layout.blocks, parts, strict=True)
+            )
+            for parts in (self.lower, self.upper)
+        )
+        return replace(self, lower=lower, upper=upper)
+
+    def part(self, rows: slice | Integers) -> Cells:
         """The cells of some rows; a slice copies nothing."""
         return replace(self, lower=tuple(part[rows] for part in self.lower), upper=tuple(part[rows] for part in self.upper))
 
@@ -184,12 +239,24 @@ class Cells:
                 return lower[:, column - block.columns.start], upper[:, column - block.columns.start]
         raise IndexError(f"there is no column {column}; the layout has {self.layout.n_columns}")
 
-    def bounds(self, rows: slice | NDArray[np.int64] = slice(None)) -> tuple[Array, Array]:
+    def bounds(self, rows: slice | Integers = slice(None)) -> tuple[Array, Array]:
         """Two contiguous (rows, columns) arrays of the chosen rows."""
         return _beside(self.lower, rows), _beside(self.upper, rows)
 
 
-def _beside(parts: tuple[Array, ...], rows: slice | NDArray[np.int64]) -> Array:
+def _part(table: Array, columns: slice) -> Array:
+    """Some columns of a table, or the table itself if they are all of them."""
+    return table if columns == slice(0, table.shape[1]) else table[:, columns]
+
+
+def _outcome_parts(layout: Layout, table: Array) -> tuple[Array, ...]:
+    """The columns of a table of outcomes, block by block."""
+    first = layout.outcomes.start
+    places = (block.columns for block in layout.blocks if block.outcome)
+    return tuple(_part(table, slice(columns.start - first, columns.stop - first)) for columns in places)
+
+
+def _beside(parts: tuple[Array, ...], rows: slice | Integers) -> Array:
     return np.concatenate([part[rows] for part in parts], axis=1)
 
 
@@ -217,7 +284,7 @@ def _check(block: Block, lower: Array, upper: Array) -> None:
     _refuse(block, empty, lower, upper, f"the interval must overlap ({lowest:g}, {highest:g}]")
 
 
-def _refuse(block: Block, wrong: NDArray[np.bool_], lower: Array, upper: Array, rule: str) -> None:
+def _refuse(block: Block, wrong: Booleans, lower: Array, upper: Array, rule: str) -> None:
     where = first_offender(wrong)
     if where is not None:
         row, column = where

@@ -193,9 +193,7 @@ class CompilationWarning(HarmoniumWarning):
 def warn(message: str, category: type[Warning] = HarmoniumWarning) -> None:
     """Give a warning that points at the line which called the library, however deep inside it arose."""
     frame, level = sys._getframe(1), 2
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        outer = frame.f_back
-        if outer is None:
-            break
-        frame, level = outer, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or "importlib" in frame.f_code.co_filename):
+        frame = frame.f_back
+        level += "importlib._bootstrap" not in frame.f_code.co_filename  # frames that Python's own count leaves out
+    warnings.warn(message, category, stacklevel=level)

@@ -9,7 +9,7 @@ from harmonium.training.own_coordinates import own_coordinates, pull_back_to_own
 from harmonium.units import Bernoulli, Categorical, Gaussian, TruncatedGamma
 from tests.models import random_parameters
 
-LAYOUT = Layout([*[Bernoulli()] * 2, *[Categorical(3)] * 2, Categorical(2), *[Gaussian()] * 2, *[TruncatedGamma()] * 2])
+LAYOUT = Layout([*[Bernoulli()] * 2, *[Categorical(3)] * 2, Categorical(2), *[Gaussian()] * 2, *[TruncatedGamma()] * 2], n_outcomes=2)
 
 
 @pytest.mark.parametrize("n_hidden", [0, 1, 3])

@@ -130,8 +130,9 @@ def test_a_missing_category_is_drawn_as_exactly_one_level():
 
 def _own(unit, n_columns, n_hidden, rng):
     own = {name: rng.normal(size=(n_columns, *shape)) for name, shape in unit.parameter_shapes(n_hidden).items()}
-    if "sigma" in own:
-        own["sigma"] = np.exp(own["sigma"])
+    for declared in unit.parameters:
+        if declared.lowest > -np.inf:
+            own[declared.name] = declared.lowest + np.exp(own[declared.name])
     return own
 
 
@@ -187,8 +188,8 @@ def test_initial_parameters_have_the_promised_shapes_and_stay_finite(unit):
     values[:, 1] = values[0, 1]  # a constant column
     values[:, 2] = np.nan  # a column never observed
     own = unit.initial_parameters(values, 4, rng)
-    assert {name: array.shape for name, array in own.items()} == {name: (3, *shape) for name, shape in unit.parameter_shapes(4).items()}
-    assert all(np.isfinite(array).all() for array in own.values())
+    assert [(name, array.shape) for name, array in own.items()] == [(name, (3, *shape)) for name, shape in unit.parameter_shapes(4).items()]
+    assert all(declared.refusal(own[declared.name]) is None for declared in unit.parameters)
 
 
 def test_initial_biases_reproduce_the_shares():
@@ -203,3 +204,69 @@ def test_initial_biases_reproduce_the_shares():
 def test_a_category_needs_two_levels():
     with pytest.raises(ValueError, match="at least 2 levels; got 1"):
         Categorical(1)
+
+
+# --- declarations ---
+
+
+def test_natural_parameters_are_the_declared_products(unit):
+    """Bias and coupling of every statistic as coefficient * own * scale^power are what ``canonical`` says."""
+    own = _own(unit, 2, 3, np.random.default_rng(0))
+    natural = unit.canonical(own)
+    declared_by_name = {declared.name: declared for declared in unit.parameters}
+
+    def product(term, scale):
+        if term is None:
+            return 0.0
+        factor = term.coefficient * (1.0 if scale is None else own[scale] ** term.power)
+        if term.name is None:
+            return factor
+        values = own[term.name][:, term.place] if declared_by_name[term.name].shape else own[term.name]
+        return values * (factor[:, None] if np.ndim(factor) and values.ndim == 2 else factor)
+
+    assert len(unit.natural_parameters) == unit.n_statistics
+    for d, declared in enumerate(unit.natural_parameters):
+        np.testing.assert_allclose(natural.bias[:, d], product(declared.bias, declared.scale), rtol=1e-13)
+        np.testing.assert_allclose(natural.coupling[:, d], product(declared.coupling, declared.scale), rtol=1e-13)
+
+
+def test_declared_bounds_are_refused_and_kept(unit):
+    for declared in unit.parameters:
+        assert declared.smallest >= declared.lowest
+        assert declared.refusal(np.array([declared.smallest, 1.0])) is None or declared.smallest == -np.inf
+        assert declared.refusal(np.array([np.nan])) == f"parameters must be finite; found nan in {declared.name}"
+        if declared.lowest > -np.inf:
+            assert declared.name in declared.refusal(np.array([declared.lowest - 1.0]))
+            assert (declared.refusal(np.array([declared.lowest])) is not None) == declared.exclusive
+    for natural in unit.natural_parameters:
+        if natural.compensated_by is not None:
+            other = unit.natural_parameters[natural.compensated_by]
+            assert other.bias_bounds == other.coupling_bounds == (-np.inf, np.inf)
+
+
+def test_every_cell_with_a_value_has_a_representative_one(unit):
+    rng = np.random.default_rng(0)
+    values = np.array([[random_value(unit, rng)] for _ in range(10)])
+    np.testing.assert_allclose(unit.representative_values(values, values), values, rtol=1e-12)
+    lower, upper = (np.array(bounds)[:, None] for bounds in zip(*random_constraints(unit, rng), strict=True))
+    found = unit.representative_values(lower, upper)
+    assert np.isnan(found[1, 0])  # nothing is known
+    known = found[~np.isnan(found)]
+    assert ((known > unit.domain[0]) & (known <= unit.domain[1])).all()
+
+
+def test_neutral_parameters_depend_on_nothing_but_the_values(unit):
+    rng = np.random.default_rng(0)
+    values = np.array([[random_value(unit, rng)] for _ in range(10)])
+    once, again = unit.neutral_parameters(values), unit.neutral_parameters(values)
+    assert all(np.array_equal(once[name], again[name]) for name in once)
+    assert {name: array.shape for name, array in once.items()} == {name: (1, *shape) for name, shape in unit.parameter_shapes(0).items()}
+
+
+def test_a_wide_start_keeps_the_bounds_of_couplings(unit):
+    start = unit.wide_start(5, np.random.default_rng(0))
+    assert start.shape == (unit.n_statistics, 5)
+    for row, natural in zip(start, unit.natural_parameters, strict=True):
+        assert (row >= natural.coupling_bounds[0]).all()
+        assert (row <= natural.coupling_bounds[1]).all()
+        assert natural.coupling is not None or (row == 0.0).all()

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harmonium.cells import Layout
 from harmonium.engine.panels import NODES, Grid, part_of_panel
 from harmonium.numerics.compilation import compiled
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.registry import write_statistics
 
 __all__ = ["Chunk", "Sharing", "assemble"]
 
-Integers = NDArray[np.int64]
 _UNRESOLVED = -2  # an interval on a column without a table, whose shared row is looked up after compiled code
 
 
@@ -92,7 +90,7 @@ def _is_free(lower: float, upper: float, lowest: float, highest: float) -> bool:
 
 
 @compiled()
-def _count(lower: Array, upper: Array, domain: Array, tabulated: NDArray[np.bool_]) -> tuple[int, int]:
+def _count(lower: Array, upper: Array, domain: Array, tabulated: Booleans) -> tuple[int, int]:
     """Unobserved cells, and how many parts of panels they can need."""
     n_cells = n_parts = 0
     for row in range(lower.shape[0]):
@@ -137,7 +135,7 @@ def _split_interval(
 
 @compiled()
 def _write_observed(lower: Array, upper: Array, codes: Integers, offsets: Integers, statistics: Array) -> None:
-    """Statistics of observed values, nought elsewhere, as (rows, statistics)."""
+    """Statistics of observed values, 0 elsewhere, as (rows, statistics)."""
     x = np.empty(lower.shape[0])
     for column in range(codes.size):
         for row in range(x.size):

@@ -8,26 +8,23 @@ a sum, prepared once for its cells and evaluated for many parameters. docs/engin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.cells import Cells
-from harmonium.engine.assembly import Chunk, assemble
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.parameters import Natural, Parameters
+from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, merged
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
 from harmonium.engine.states import hidden_states
 from harmonium.engine.threads import map_in_order, thread_count
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
 __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
 
-_CHUNK_ROWS = 2048
-_KEPT_BYTES = 48_000_000  # assembled chunks are kept up to this much memory and made anew beyond it
 _FINEST_LEVEL = 4
 _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows has an adjoint of the same size
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
@@ -39,80 +36,6 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Term:
-    """A table of cells and the weights with which its rows' log masses enter a sum.
-
-    Parameters
-    ----------
-    cells : Cells
-    weights : ndarray of shape (n_rows,)
-        Of any sign.
-    """
-
-    cells: Cells
-    weights: Array
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
-        if self.weights.shape != (self.cells.n_rows,):
-            raise ValueError(f"a term needs one weight a row, {self.cells.n_rows}; found shape {self.weights.shape}")
-
-    @classmethod
-    def uniform(cls, cells: Cells, weight: float) -> Term:
-        """Every row with the same weight."""
-        return cls(cells, np.broadcast_to(np.float64(weight), (cells.n_rows,)))
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Rows start to stop of a term."""
-
-    term: int
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True)
-class _Unrepresented:
-    """Flags of a piece's rows, some of which the tables cannot represent."""
-
-    piece: _Piece
-    weights: Array
-    flag: NDArray[np.int8]
-
-    @property
-    def n_inaccurate(self) -> int:
-        """Rows that a finer grid could represent."""
-        return int(np.count_nonzero(self.flag == INACCURATE))
-
-
-class _Prepared:
-    """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
-
-    def __init__(self, terms: list[Term], pieces: list[_Piece], plan: FactorPlan, coarser: _Prepared | None = None) -> None:
-        self._terms = terms
-        self._pieces = pieces
-        self.plan = plan
-        self.coarser = coarser
-        self.finer: _Prepared | None = None
-        self.n_uses = 0
-        self._kept: dict[int, Chunk] = {}
-        self._kept_bytes = 0
-
-    def chunk(self, number: int) -> Chunk:
-        """The assembled rows of a piece, kept while memory allows."""
-        chunk = self._kept.get(number)
-        if chunk is None:
-            piece, plan = self._pieces[number], self.plan
-            lower, upper = self._terms[piece.term].cells.bounds(slice(piece.start, piece.stop))
-            chunk = assemble(plan.layout, lower, upper, plan.grid, plan.table_row, plan.error_row, plan.sharing)
-            if self._kept_bytes + chunk.n_bytes <= _KEPT_BYTES:
-                self._kept_bytes += chunk.n_bytes
-                self._kept[number] = chunk
-        return chunk
-
-
 class LogMassSum:
     r"""The sum :math:`\sum_n r_n M(o_n)` of weighted log masses, for given cells and many parameters.
 
@@ -121,7 +44,7 @@ class LogMassSum:
     terms : sequence of Term
         Tables of cells of one layout with their rows' weights r.
     n_threads : int, optional
-        How many threads may share the work; by default as many as there are cores. The result does not depend on it.
+        How many threads may share the work; as in :func:`harmonium.engine.threads.thread_count`. The result does not depend on it.
 
     Examples
     --------
@@ -145,18 +68,14 @@ class LogMassSum:
         if not terms or any(term.cells.layout != terms[0].cells.layout for term in terms):
             raise ValueError("a sum of log masses needs at least one term, and all terms must have the same layout")
         self._sizes = [term.cells.n_rows for term in terms]
-        self._terms = _merged(terms) if sum(self._sizes) <= _CHUNK_ROWS else list(terms)
+        self._terms = merged(terms)
         self._layout = terms[0].cells.layout
         self._n_threads = thread_count(n_threads)
-        self._pieces = [
-            _Piece(number, start, min(start + _CHUNK_ROWS, term.cells.n_rows))
-            for number, term in enumerate(self._terms)
-            for start in range(0, term.cells.n_rows, _CHUNK_ROWS)
-        ]
+        self._pieces = cut_into_pieces(self._terms)
         self._n_rows = sum(self._sizes)
         self._total_weight = float(sum(term.weights.sum() for term in self._terms))
         plan = FactorPlan.of_cells(self._layout, [term.cells for term in self._terms])
-        self._prepared = _Prepared(self._terms, self._pieces, plan)
+        self._prepared = Prepared(self._terms, self._pieces, plan)
         self._patience = _PATIENCE
 
     def value_and_gradient(self, parameters: Parameters) -> tuple[float, Parameters]:
@@ -194,7 +113,7 @@ class LogMassSum:
         parameters.check(self._layout)
         out = [np.empty(term.cells.n_rows) for term in self._terms]
 
-        def store(piece: _Piece, sums: Sums) -> None:
+        def store(piece: Piece, sums: Sums) -> None:
             out[piece.term][piece.start : piece.stop] = sums.log_mass
 
         self._by_rows(parameters.natural(), store, with_posterior=False)
@@ -207,7 +126,7 @@ class LogMassSum:
         n_states = len(hidden_states(natural.n_hidden))
         out = [np.empty((term.cells.n_rows, n_states)) for term in self._terms]
 
-        def store(piece: _Piece, sums: Sums) -> None:
+        def store(piece: Piece, sums: Sums) -> None:
             out[piece.term][piece.start : piece.stop] = sums.posterior
 
         self._by_rows(natural, store, with_posterior=True)
@@ -219,7 +138,7 @@ class LogMassSum:
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
-    def _add_up(self, prepared: _Prepared, natural: Natural, factors: Factors) -> tuple[Sums, list[_Unrepresented]]:
+    def _add_up(self, prepared: Prepared, natural: Natural, factors: Factors) -> tuple[Sums, list[Unrepresented]]:
         """Sum over rows, but for those that the tables cannot represent.
 
         Slices and their order depend on the data only, so the result does not depend on threads.
@@ -236,8 +155,8 @@ class LogMassSum:
         return sums, unrepresented
 
     def _add_up_pieces(
-        self, prepared: _Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]
-    ) -> tuple[Sums, list[_Unrepresented]]:
+        self, prepared: Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]
+    ) -> tuple[Sums, list[Unrepresented]]:
         sums = _empty_sums(energy, factors)
         unrepresented = []
         for number in numbers:
@@ -247,10 +166,10 @@ class LogMassSum:
             sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
             sum_states(prepared.chunk(number), weights, energy, factors, sums)
             if sums.flag.any():
-                unrepresented.append(_Unrepresented(piece, weights, sums.flag))
+                unrepresented.append(Unrepresented(piece, weights, sums.flag))
         return sums, unrepresented
 
-    def _enumerated_sums(self, natural: Natural, rows: _Unrepresented) -> tuple[Array, Array, Array, Array]:
+    def _enumerated_sums(self, natural: Natural, rows: Unrepresented) -> tuple[Array, Array, Array, Array]:
         """What rows that the tables cannot represent add to value, bias, coupling and hidden bias, summed in log space."""
         value, bias = np.zeros(1), np.zeros(natural.bias.size)
         coupling, hidden_bias = np.zeros(natural.coupling.T.shape), np.zeros(natural.n_hidden)
@@ -262,14 +181,14 @@ class LogMassSum:
             hidden_bias -= np.sum(weight[:, None] * exact.hidden, axis=0)
         return value, bias, coupling, hidden_bias
 
-    def _enumerated(self, natural: Natural, piece: _Piece, flag: NDArray[np.int8]) -> Iterator[tuple[NDArray[np.int64], Expectations]]:
+    def _enumerated(self, natural: Natural, piece: Piece, flag: NDArray[np.int8]) -> Iterator[tuple[Integers, Expectations]]:
         """Flagged rows of a piece and what enumeration says of them."""
         flagged = np.flatnonzero(flag != SUMMED)
         for group in row_groups(flagged.size, self._layout.n_statistics << natural.n_hidden):
             bounds = self._terms[piece.term].cells.bounds(piece.start + flagged[group])
             yield flagged[group], expectations(natural, self._layout, *bounds)
 
-    def _by_rows(self, natural: Natural, store: Callable[[_Piece, Sums], None], with_posterior: bool) -> None:
+    def _by_rows(self, natural: Natural, store: Callable[[Piece, Sums], None], with_posterior: bool) -> None:
         """Sum over states and hand over the results of each piece."""
         energy = _energy(natural)
         while True:
@@ -277,7 +196,7 @@ class LogMassSum:
             factors = prepared.plan.factors(natural)
             empty = _empty_sums(energy, factors, with_gradient=False)
 
-            def one(number: int, prepared: _Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> int:
+            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> int:
                 piece = self._pieces[number]
                 n_rows = piece.stop - piece.start
                 wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
@@ -294,7 +213,7 @@ class LogMassSum:
             if not self._refine(prepared, n_inaccurate, natural.n_hidden):
                 return
 
-    def _refine(self, prepared: _Prepared, n_inaccurate: int, n_hidden: int) -> bool:
+    def _refine(self, prepared: Prepared, n_inaccurate: int, n_hidden: int) -> bool:
         """Halve the grid's panels if too many rows could not rely on it, and memory allows."""
         if n_inaccurate <= _TOLERATED_SHARE * self._n_rows or prepared.plan.grid.level >= _FINEST_LEVEL:
             return False
@@ -302,7 +221,7 @@ class LogMassSum:
         if finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
             return False
         if prepared.finer is None:
-            prepared.finer = _Prepared(self._terms, self._pieces, finer, coarser=prepared)
+            prepared.finer = Prepared(self._terms, self._pieces, finer, coarser=prepared)
         self._prepared = prepared.finer
         self._prepared.n_uses = 0
         return True
@@ -377,17 +296,6 @@ def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None
         parameters.check(cells.layout)
         return state_probabilities(parameters.natural(), cells.layout, *cells.bounds())
     return LogMassSum([Term.uniform(cells, 1.0)], n_threads).posteriors(parameters)[0]
-
-
-def _merged(terms: Sequence[Term]) -> list[Term]:
-    """Small terms as one, which saves calls."""
-    if len(terms) < 2:
-        return list(terms)
-    lower, upper = zip(*(term.cells.bounds() for term in terms), strict=True)
-    layout = terms[0].cells.layout
-    low, high = np.concatenate(lower), np.concatenate(upper)
-    parts = [tuple(bounds[:, block.columns] for block in layout.blocks) for bounds in (low, high)]
-    return [Term(Cells(layout, parts[0], parts[1]), np.concatenate([term.weights for term in terms]))]
 
 
 def _energy(natural: Natural) -> Energy:

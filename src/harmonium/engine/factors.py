@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harmonium.cells import Block, Cells, Layout
 from harmonium.engine.assembly import Sharing
@@ -15,11 +14,10 @@ from harmonium.engine.panels import Grid, fill_table, pull_back_table
 from harmonium.engine.parameters import Natural
 from harmonium.engine.state_sum import Factors
 from harmonium.engine.states import hidden_states
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
 __all__ = ["FactorPlan"]
 
-Integers = NDArray[np.int64]
 _TOLERANCE = 1e-11  # relative, of integrals over (0, 1]
 
 
@@ -44,7 +42,7 @@ class _SharedCells:
         return self.block.unit.log_mass(self._natural(natural), self.lower, self.upper).T
 
     def pull_back(self, natural: Natural, occupancy: Array, gradient: Natural) -> None:
-        """Add the cells' share of the gradient (eq. 11); ``occupancy`` (cells, states) are their states' weighted probabilities."""
+        """Add the cells' part of the gradient (eq. 11); ``occupancy`` (cells, states) are their states' weighted probabilities."""
         expected = occupancy.T[:, :, None] * self.block.unit.mean_statistics(self._natural(natural), self.lower, self.upper)
         bias = gradient.bias[self.block.statistics].reshape(self.block.n_columns, -1)
         coupling = gradient.coupling[self.block.statistics].reshape(*bias.shape, natural.n_hidden)

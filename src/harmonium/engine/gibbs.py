@@ -37,7 +37,7 @@ class Chains:
 
     Examples
     --------
-    Fill a gap three times:
+    Draw a missing value three times:
 
     >>> import numpy as np
     >>> from harmonium.units import Bernoulli, TruncatedGamma
@@ -127,7 +127,7 @@ class Chains:
         n_sweeps : int
             With 0, only the fields are brought up to date.
         n_threads : int, optional
-            How many threads share the chains; by default as many as there are cores. The result does not depend on it.
+            How many threads share the chains; as in :func:`harmonium.engine.threads.thread_count`. The result does not depend on it.
         """
         parameters.check(self.layout)
         if parameters.n_hidden != self.fields.shape[0]:

@@ -22,6 +22,7 @@ from math import exp, log, log1p
 import numpy as np
 
 from harmonium.numerics.compilation import compiled
+from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array
 from harmonium.units.contract import Unit
 
@@ -34,7 +35,7 @@ _WIDEST = 1.0  # of a panel, in y
 _WIDEST_IN_X = 1.0 / 16.0
 _TAIL_PANELS = (1.0, 2.0, 4.0, 8.0, 16.0)  # below the smallest bound nothing is cut: e^-31 of the first tail panel is left out
 
-_ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
+_ABSCISSAE, _WEIGHTS = gauss_legendre(NODES)
 _LEGENDRE = np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1)  # [node, degree]
 _TO_LAST = (NODES - 0.5) * _WEIGHTS * _LEGENDRE[:, NODES - 1]  # coefficient of degree NODES - 1 from node values
 _TO_LAST_BUT_ONE = (NODES - 1.5) * _WEIGHTS * _LEGENDRE[:, NODES - 2]
@@ -43,7 +44,7 @@ _DEGREES = np.arange(NODES)
 _RISE, _FALL = (2 * _DEGREES + 1) / (_DEGREES + 1), _DEGREES / (_DEGREES + 1)  # P_(n+1) = rise z P_n - fall P_(n-1)
 _ODD = 1.0 / (2 * _DEGREES + 1)
 _NARROW = 0.05  # of a panel, in its coordinates
-_SHORT_ABSCISSAE, _SHORT_WEIGHTS = np.polynomial.legendre.leggauss(NODES // 2)  # exact for polynomials on NODES nodes
+_SHORT_ABSCISSAE, _SHORT_WEIGHTS = gauss_legendre(NODES // 2)  # exact for polynomials on NODES nodes
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,19 @@ matrix C for all statistics of all columns, whatever their units (eq. 3).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from harmonium.cells import Layout
 from harmonium.typing import Array
-from harmonium.units.contract import Canonical, ParameterBlock
+from harmonium.units.contract import Canonical, Parameter, ParameterBlock
 
-__all__ = ["Natural", "Parameters"]
+__all__ = ["HIDDEN_BIAS", "Natural", "Parameters"]
+
+HIDDEN_BIAS = Parameter("b", paper_name="b")
+"""The one parameter that belongs to no column."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +93,26 @@ class Parameters:
     def check(self, layout: Layout) -> None:
         """Refuse parameters of another layout, and values outside their bounds."""
         if self.layout != layout:
-            raise ValueError(f"parameters and cells must have the same layout; found {self.layout.units} and {layout.units}")
-        for name, values in [("b", self.hidden_bias), *(item for block in self.blocks for item in block.items())]:
-            if not np.isfinite(values).all():
-                raise ValueError(f"parameters must be finite; found {values[~np.isfinite(values)][0]} in {name}")
-            if name in ("V", "c") and (values < 0.0).any():
-                raise ValueError(f"V and c must not be negative; found {values.min():g} in {name}")
-            if name == "sigma" and (values <= 0.0).any():
-                raise ValueError(f"sigma must be positive; found {values.min():g}")
+            raise ValueError(f"parameters and cells must have the same layout; found {self.layout} and {layout}")
+        for declared, values in self.declared():
+            refusal = declared.refusal(values)
+            if refusal is not None:
+                raise ValueError(refusal)
+
+    def declared(self) -> Iterator[tuple[Parameter, Array]]:
+        """Every parameter's declaration and values, in the order of :meth:`to_vector`."""
+        yield HIDDEN_BIAS, self.hidden_bias
+        for block, own in zip(self.layout.blocks, self.blocks, strict=True):
+            by_name = {declared.name: declared for declared in block.unit.parameters}
+            yield from ((by_name[name], values) for name, values in own.items())
+
+    def by_declaration(self, value: Callable[[Parameter], float]) -> Array:
+        """A vector, in the order of :meth:`to_vector`, with what ``value`` says of each parameter."""
+        return np.concatenate([np.full(values.size, value(declared)) for declared, values in self.declared()])
+
+    def paper_parameters(self) -> dict[str, Array]:
+        """Those parameters that the paper has, under its names."""
+        return {declared.paper_name: values for declared, values in self.declared() if declared.paper_name is not None}
 
     def to_vector(self) -> Array:
         """All parameters in one vector."""

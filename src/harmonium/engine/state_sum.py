@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harmonium.engine.assembly import Chunk
 from harmonium.engine.panels import NODES
 from harmonium.numerics.compilation import compiled
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "sum_states"]
 
@@ -24,9 +24,6 @@ SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
 _SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
 _TOLERANCE = 1e-9  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
-
-
-Integers = NDArray[np.int64]
 
 
 class Factors(NamedTuple):
@@ -42,7 +39,7 @@ class Factors(NamedTuple):
     table: Array
     table_scale: Array
     errors: Array
-    tabulated_free: NDArray[np.bool_]
+    tabulated_free: Booleans
 
 
 class Energy(NamedTuple):

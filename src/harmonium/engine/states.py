@@ -16,7 +16,7 @@ EXACT_LIMIT = 14
 
 @lru_cache(maxsize=4)
 def hidden_states(n_hidden: int) -> Array:
-    """All states, one a row.
+    """All states, one per row.
 
     Examples
     --------

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.exponential import exponentials
 from harmonium.numerics.streams import fill_uniform
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 from harmonium.units.registry import draw, write_statistics
 
 __all__ = ["CHAINS_PER_BLOCK", "add_products", "draw_given", "sweep_block"]
 
-Integers = NDArray[np.int64]
 CHAINS_PER_BLOCK = 64
 """Few enough for a block's fields to stay in a core's cache."""
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from numbers import Integral
 from typing import TypeVar
 
 __all__ = ["map_in_order", "thread_count"]
@@ -15,12 +16,29 @@ Result = TypeVar("Result")
 
 
 def thread_count(n_threads: int | None) -> int:
-    """A checked number of threads; None means all cores this process may run on."""
-    if n_threads is not None:
-        if n_threads < 1:
-            raise ValueError(f"n_threads must be at least 1, or None for all cores; found {n_threads}")
-        return n_threads
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many threads are meant, counted as joblib counts ``n_jobs``.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        None and -1: as many as there are cores that this process may run on; -2: one fewer, and so on, but at least 1.
+
+    Examples
+    --------
+    >>> thread_count(3)
+    3
+    >>> thread_count(-1) == thread_count(None)
+    True
+    """
+    if n_threads is not None and not (isinstance(n_threads, Integral) and n_threads != 0):
+        raise ValueError(
+            "the number of threads (n_jobs) must be a whole number: 1 or more, -1 or None for all cores, -2 for all but one; "
+            f"found {n_threads!r}"
+        )
+    if n_threads is not None and n_threads > 0:
+        return int(n_threads)
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return n_cores if n_threads is None else max(1, n_cores + 1 + int(n_threads))
 
 
 @lru_cache(maxsize=2)

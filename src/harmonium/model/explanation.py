@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harmonium.model.fitted import Fitted
     from harmonium.model.mixture import Mixture
 
-__all__ = ["code_names", "codes", "dependence", "endpoint_pairs", "paper_parameters", "receptive_fields"]
+__all__ = ["code_names", "codes", "dependence", "endpoint_pairs", "receptive_fields"]
 
 
 def codes(prognosis: Prognosis) -> Array:
@@ -100,14 +100,3 @@ def _all_components(fitted: Fitted | Mixture, cells: Cells, rng: np.random.Gener
             chunk.append((np.full(part.n_rows, weight), KnownRows(model.parameters.natural(), part, hidden)))
         chunks.append(chunk)
     return chunks
-
-
-def paper_parameters(model: Fitted) -> dict[str, Array]:
-    """Parameters under the paper's names."""
-    letters = {"bernoulli": "A", "truncated_gamma": "B", "gaussian": "C"}
-    out: dict[str, Array] = {"b": model.parameters.hidden_bias}
-    for block, own in zip(model.encoding.layout.blocks, model.parameters.blocks, strict=True):
-        letter = letters.get(block.unit.name)
-        if letter is not None:
-            out.update({f"{name}_{letter}" if name in ("W", "a") else name: array for name, array in own.items()})
-    return out

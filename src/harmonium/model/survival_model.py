@@ -330,7 +330,7 @@ class SurvivalModel(ABC):
 
         Of a mixture, those of the component with the largest weight.
         """
-        return explanation.paper_parameters(max(self.fitted.components, key=lambda component: component[0])[1])
+        return max(self.fitted.components, key=lambda component: component[0])[1].parameters.paper_parameters()
 
 
 def _as_wide(X: Any, fitted: Fitted | Mixture) -> Any:

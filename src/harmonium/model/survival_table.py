@@ -12,12 +12,13 @@ import numpy as np
 
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.exponential import exponentials
+from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array
 
 __all__ = ["log_survival_table"]
 
 _N_NODES = 8
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(_N_NODES)
+_NODES, _WEIGHTS = gauss_legendre(_N_NODES)
 _N_HALVINGS = 40  # panels halve towards 0, where x^(shape - 1) is not smooth
 _N_PANELS = 32
 _STEEPEST = 4.0  # change of the log density over a panel on the right

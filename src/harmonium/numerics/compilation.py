@@ -3,6 +3,7 @@
 Every compiled function of the package is made by :func:`compiled`, so flags are decided once:
 
 * compilation is lazy and cached on disk: importing compiles nothing, and a second process compiles nothing either;
+* where nothing can be written, compiled code is kept in memory for this process only, and a warning says so;
 * the GIL is released, so Python threads can share the work;
 * ``fastmath`` stays off, because infinities and NaN carry meaning here (an unbounded interval, a free cell).
 """
@@ -10,9 +11,12 @@ Every compiled function of the package is made by :func:`compiled`, so flags are
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numba
+
+from harmonium.errors import CompilationWarning, warn
 
 __all__ = ["compiled"]
 
@@ -36,4 +40,29 @@ def compiled(*, sums: bool = False, fused: bool = False, inline: bool = False) -
         For a small function in a hot loop: its body replaces every call.
     """
     fastmath = _SUMS if sums else _FUSED if fused else False
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath, forceinline=inline)  # type: ignore[return-value]
+
+    def compile_lazily(function: Function) -> Function:
+        dispatcher: Any = numba.njit(function, nogil=True, error_model="numpy", fastmath=fastmath, forceinline=inline)
+        _keep_on_disk(dispatcher)
+        made: Function = dispatcher
+        return made
+
+    return compile_lazily
+
+
+def _keep_on_disk(dispatcher: Any) -> None:
+    """Cache a function's compiled code in NUMBA_CACHE_DIR, beside its source or in the user's cache, if one of them can be written to."""
+    try:
+        dispatcher.enable_caching()
+    except RuntimeError:  # "no locator available": none of the three
+        _say_that_nothing_is_kept()
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    """Once per process."""
+    warn(
+        "compiled code cannot be kept, because no cache directory is writable, so that every process compiles again, which takes about a "
+        "minute. Set the environment variable NUMBA_CACHE_DIR to a directory that is",
+        CompilationWarning,
+    )

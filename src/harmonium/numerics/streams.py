@@ -45,7 +45,7 @@ _INNER = _EDGES[1:] / _EDGES[:-1]
 
 
 def spawn(rng: np.random.Generator, n_streams: int) -> NDArray[np.uint64]:
-    """Draw the initial states of independent streams, one a column.
+    """Draw the initial states of independent streams, one per column.
 
     Parameters
     ----------

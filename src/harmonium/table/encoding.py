@@ -144,7 +144,8 @@ class Encoding:
         from harmonium.cells import Layout  # noqa: PLC0415 - as above
         from harmonium.units import TruncatedGamma  # noqa: PLC0415
 
-        return Layout([*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoints)])
+        units = [*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoints)]
+        return Layout(units, n_outcomes=len(self.endpoints))
 
     def column_of(self, endpoint: int) -> int:
         """Place of an endpoint in the layout."""
@@ -196,9 +197,7 @@ class Encoding:
 
         nothing = np.broadcast_to(np.nan, (len(covariates), len(self.endpoints)))
         lower, upper = (nothing, nothing) if y is None else self.times(y)
-        blocks = self.layout.blocks
-        parts = tuple(covariates[:, block.columns] for block in blocks[:-1])
-        return Cells(self.layout, (*parts, lower), (*parts, upper))
+        return Cells.joined(self.layout, covariates, lower, upper)
 
     # --- and back ---
 

@@ -12,11 +12,10 @@ from harmonium.engine.sweeps import CHAINS_PER_BLOCK, sweep_block
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.exponential import exponentials
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 
-Integers = NDArray[np.int64]
 _ADAM_FIRST, _ADAM_SECOND, _ADAM_TINY = 0.9, 0.999, 1e-8
 
 
@@ -54,7 +53,7 @@ class Step(NamedTuple):
     momentum: float
     n_sweeps: int
     adam: bool
-    centred: bool
+    centered: bool
 
 
 @compiled(sums=True)
@@ -167,7 +166,7 @@ def batch_gradient(
     step: Step,
     out: Array,
 ) -> None:
-    """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 17, centred eq. 18)."""
+    """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 17, centered eq. 18)."""
     n_statistics = learner.coordinates.bias_coefficient.size
     bias, coupling = np.empty(n_statistics), np.empty((n_statistics, learner.n_hidden))
     to_natural(learner.vector, learner.coordinates, bias, coupling)
@@ -194,7 +193,7 @@ def batch_gradient(
             s_mean,
             m_mean,
         )
-    if step.centred:
+    if step.centered:
         s_mean *= 0.5
         m_mean *= 0.5
         for d in range(n_statistics):

@@ -5,10 +5,11 @@ barely tell apart become separate and of equal scale:
 
 * statistics are scaled by their standard deviation;
 * statistics are centred (into the hidden biases) and so are hidden units (into the visible biases): a coupling then moves no mean;
-* the rate of an event time is measured from V / mean(x), so that changing the shape keeps the mean where it is.
+* where a unit says that one statistic compensates for another, its natural parameter is measured from the one that keeps the mean where
+  it is: the rate of an event time from shape / mean(x), for example.
 
-Couplings in these coordinates are what the penalties act on: effects of a standard deviation, whatever the column's unit. Bounds
-keep V and c from going negative, and shapes and scales where the likelihood stays finite.
+Couplings in these coordinates are what the penalties act on: effects of a standard deviation, whatever the column's unit. Bounds are
+those that the units declare (:class:`harmonium.units.contract.NaturalParameter`).
 """
 
 from __future__ import annotations
@@ -18,26 +19,25 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural
-from harmonium.typing import Array
-from harmonium.units import Gaussian, TruncatedGamma
+from harmonium.typing import Array, Booleans, Integers
+from harmonium.units.contract import NaturalParameter
 
 __all__ = ["Coordinates"]
 
-_LARGEST_SHAPE = 300.0  # of V and c each
-_PRECISIONS = (0.02, 200.0)  # of 1 / (2 sigma^2), columns being standardised: sigma between 0.05 and 5
+_LOOSE = 0.3  # standard deviation of covariates' couplings where training begins
 
 
 class _Places(NamedTuple):
-    """Statistics by role, the units of z, and the rates that keep the means of times when shapes grow by one."""
+    """Statistics by role, the units of z, and how much of a compensated statistic goes to the one that compensates for it."""
 
-    coupled: NDArray[np.int64]
-    learned: NDArray[np.int64]
-    centred: NDArray[np.int64]
-    rates: NDArray[np.int64]
+    coupled: Integers
+    learned: Integers
+    centred: Integers
+    compensated: Integers
+    compensating: Integers
     coupling_unit: Array
     bias_unit: Array
     shear: Array
@@ -65,76 +65,68 @@ class Coordinates:
     n_hidden: int
     mean: Array
     scale: Array
-    learned_bias: NDArray[np.bool_]
+    learned_bias: Booleans
     fixed_bias: Array
 
     @classmethod
     def of_data(cls, recorded: Cells, n_hidden: int, conditional: float) -> Coordinates:
-        """Means and scales from the observed values of a training table; censored times count with their bound."""
+        """Means and scales from the representative values of a training table's cells."""
         layout = recorded.layout
         mean, scale, fixed = (np.empty(layout.n_statistics) for _ in range(3))
         for block, lower, upper in zip(layout.blocks, recorded.lower, recorded.upper, strict=True):
-            is_time = isinstance(block.unit, TruncatedGamma)
-            values = np.clip(lower, 1e-4, 1.0) if is_time else np.where(lower == upper, lower, np.nan)
+            values = block.unit.representative_values(lower, upper)
             statistics = block.unit.statistics(values)
-            missing = np.isnan(values)
-            statistics[missing] = np.nan
+            statistics[np.isnan(values)] = np.nan
             with np.errstate(invalid="ignore"):
                 m, s = _mean_and_scale(statistics.reshape(len(values), -1))
             mean[block.statistics], scale[block.statistics] = m, s
-            start = block.unit.initial_parameters(values, 0, np.random.default_rng(0))
-            if is_time:
-                start["c"][...] = 0.0
-            fixed[block.statistics] = block.unit.canonical(start).bias.reshape(-1)
-        endpoint = np.zeros(layout.n_statistics, dtype=bool)
-        endpoint[layout.blocks[-1].statistics] = True
-        return cls(layout, n_hidden, mean, scale, endpoint if conditional == 1.0 else np.ones_like(endpoint), fixed)
+            fixed[block.statistics] = block.unit.canonical(block.unit.neutral_parameters(values)).bias.reshape(-1)
+        learned = np.ones(layout.n_statistics, dtype=bool)
+        if conditional == 1.0:
+            learned[: layout.outcome_statistics.start] = False
+        return cls(layout, n_hidden, mean, scale, learned, fixed)
 
     # --- which statistic is what ---
 
     @cached_property
-    def coupled(self) -> NDArray[np.bool_]:
+    def _declared(self) -> tuple[NaturalParameter, ...]:
+        """What the columns' units declare, one for each statistic."""
+        return tuple(natural for unit in self.layout.units for natural in unit.natural_parameters)
+
+    @cached_property
+    def coupled(self) -> Booleans:
         """Statistics with couplings."""
-        return np.concatenate([np.array(unit.coupled) for unit in self.layout.units])
+        return np.array([natural.coupling is not None for natural in self._declared], dtype=bool)
 
     @cached_property
-    def shapes(self) -> NDArray[np.int64]:
-        """Statistics -ln x of event times."""
-        return np.array([o + 1 for o, u in zip(self.layout.offsets, self.layout.units, strict=False) if isinstance(u, TruncatedGamma)])
-
-    @cached_property
-    def precisions(self) -> NDArray[np.int64]:
-        """Statistics x^2 of Gaussian columns."""
-        return np.array([o + 1 for o, u in zip(self.layout.offsets, self.layout.units, strict=False) if isinstance(u, Gaussian)], dtype=int)
-
-    @cached_property
-    def of_time(self) -> NDArray[np.bool_]:
-        """Coupled statistics that belong to endpoints, among the coupled ones."""
-        time = np.zeros(self.layout.n_statistics, dtype=bool)
-        time[self.layout.blocks[-1].statistics] = True
-        return time[self.coupled]
-
-    @cached_property
-    def _centred(self) -> NDArray[np.bool_]:
-        """Statistics whose bias absorbs half of their couplings; not where the bias has a bound."""
-        centred = self.coupled.copy()
-        centred[self.shapes] = False
-        return centred
+    def of_outcomes(self) -> Booleans:
+        """Coupled statistics that belong to outcomes, among the coupled ones."""
+        outcome = np.zeros(self.layout.n_statistics, dtype=bool)
+        outcome[self.layout.outcome_statistics] = True
+        return outcome[self.coupled]
 
     # --- the map and its adjoint ---
 
     @cached_property
     def _places(self) -> _Places:
         coupled, learned = np.flatnonzero(self.coupled), np.flatnonzero(self.learned_bias)
-        rates = self.shapes - 1
+        centred = np.array([natural.centred for natural in self._declared], dtype=bool)
+        pairs = [
+            (first + place, first + natural.compensated_by)
+            for first, unit in zip(self.layout.offsets[:-1], self.layout.units, strict=True)
+            for place, natural in enumerate(unit.natural_parameters)
+            if natural.compensated_by is not None
+        ]
+        compensated, compensating = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return _Places(
             coupled,
             learned,
-            np.flatnonzero(self._centred & self.learned_bias),
-            rates,
+            np.flatnonzero(centred & self.learned_bias),
+            compensated,
+            compensating,
             1.0 / self.scale[coupled, None],
             1.0 / self.scale[learned],
-            1.0 / self.mean[rates],
+            1.0 / self.mean[compensating],
         )
 
     @cached_property
@@ -160,8 +152,8 @@ class Coordinates:
         coupling[at.coupled] = couplings * at.coupling_unit
         bias = self.fixed_bias.copy()
         bias[at.learned] = biases * at.bias_unit
-        coupling[at.rates] += at.shear[:, None] * coupling[self.shapes]
-        bias[at.rates] += at.shear * bias[self.shapes]
+        coupling[at.compensating] += at.shear[:, None] * coupling[at.compensated]
+        bias[at.compensating] += at.shear * bias[at.compensated]
         bias[at.centred] -= 0.5 * coupling[at.centred].sum(axis=1)
         return Natural(bias, coupling, hidden - self.mean @ coupling, 0.0)
 
@@ -171,8 +163,8 @@ class Coordinates:
         bias, coupling = natural.bias.copy(), natural.coupling.copy()
         hidden = natural.hidden_bias + self.mean @ coupling
         bias[at.centred] += 0.5 * coupling[at.centred].sum(axis=1)
-        coupling[at.rates] -= at.shear[:, None] * coupling[self.shapes]
-        bias[at.rates] -= at.shear * bias[self.shapes]
+        coupling[at.compensating] -= at.shear[:, None] * coupling[at.compensated]
+        bias[at.compensating] -= at.shear * bias[at.compensated]
         z = np.concatenate([hidden, (coupling[at.coupled] / at.coupling_unit).ravel(), bias[at.learned] / at.bias_unit])
         clipped: Array = np.clip(z, *self.bounds())
         return clipped
@@ -183,24 +175,35 @@ class Coordinates:
         coupling = gradient.coupling - self.mean[:, None] * gradient.hidden_bias
         coupling[at.centred] -= 0.5 * gradient.bias[at.centred, None]
         bias = gradient.bias.copy()
-        coupling[self.shapes] += at.shear[:, None] * coupling[at.rates]
-        bias[self.shapes] += at.shear * bias[at.rates]
+        coupling[at.compensated] += at.shear[:, None] * coupling[at.compensating]
+        bias[at.compensated] += at.shear * bias[at.compensating]
         couplings = coupling[at.coupled] * at.coupling_unit
         return np.concatenate([gradient.hidden_bias, couplings.ravel(), bias[at.learned] * at.bias_unit])
 
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest z."""
-        low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        _, low_couplings, low_biases = self.split(low)
-        _, high_couplings, high_biases = self.split(high)
-        among_coupled = np.cumsum(self.coupled) - 1
-        among_learned = np.cumsum(self.learned_bias) - 1
-        for v in self.shapes:
-            low_couplings[among_coupled[v]], high_couplings[among_coupled[v]] = 0.0, _LARGEST_SHAPE * self.scale[v]
-            low_biases[among_learned[v]], high_biases[among_learned[v]] = 0.0, _LARGEST_SHAPE * self.scale[v]
-        for p in self.precisions[self.learned_bias[self.precisions]]:
-            low_biases[among_learned[p]], high_biases[among_learned[p]] = (bound * self.scale[p] for bound in _PRECISIONS)
-        return low, high
+        at, out = self._places, []
+        for side, infinity in enumerate((-np.inf, np.inf)):
+            bound = np.full(self.size, infinity)
+            _, couplings, biases = self.split(bound)
+            couplings[:] = (np.array([natural.coupling_bounds[side] for natural in self._declared]) * self.scale)[at.coupled, None]
+            biases[:] = (np.array([natural.bias_bounds[side] for natural in self._declared]) * self.scale)[at.learned]
+            out.append(bound)
+        return out[0], out[1]
+
+    def wide_start(self, rng: np.random.Generator) -> Array:
+        """A random z: outcomes where their units begin, hidden units balanced, covariates loosely coupled, biases neutral."""
+        at, z = self._places, np.zeros(self.size)
+        _, couplings, biases = self.split(z)
+        loose = ~self.of_outcomes
+        couplings[loose] = rng.normal(0.0, _LOOSE, couplings[loose].shape)
+        biases[:] = (self.fixed_bias * self.scale)[at.learned]
+        outcomes = [unit.wide_start(self.n_hidden, rng) for unit in self.layout.units[self.layout.outcomes]]
+        natural = np.zeros((self.layout.n_statistics, self.n_hidden))
+        natural[self.layout.outcome_statistics] = np.concatenate([natural[:0], *outcomes])
+        natural[at.compensating] -= at.shear[:, None] * natural[at.compensated]
+        couplings[~loose] = (natural * self.scale[:, None])[at.coupled][~loose]
+        return np.asarray(np.clip(z, *self.bounds()))
 
 
 def _mean_and_scale(statistics: Array) -> tuple[Array, Array]:

@@ -50,7 +50,7 @@ class History:
     _may_stop: bool = True
 
     def begin_run(self, *, may_stop: bool = True) -> None:
-        """The optimiser begins anew, perhaps far from the best so far: patience counts from here on, or not at all in this run."""
+        """The optimiser begins again, perhaps far from the best so far: patience counts from here on, or not at all in this run."""
         self._best_of_run, self._n_worse, self._may_stop = -np.inf, 0, may_stop
 
     def add(self, current: Callable[[], Parameters], **row: Any) -> None:

@@ -2,56 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from harmonium.cells import Cells
-from harmonium.engine.exact import Term
+from harmonium.engine.prepared import Term
 from harmonium.typing import Array
 
-__all__ = ["conditioned_cells", "denominator_cells", "entry_cells", "objective_terms"]
-
-_ENDPOINT = "truncated_gamma"
+__all__ = ["Objective", "conditioned_cells", "entry_cells"]
 
 
 def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
-    """The denominator of the conditional likelihood (eq. 8): covariates as recorded, endpoints free, or beyond entry where that is late."""
+    """The denominator of the conditional likelihood (eq. 8): covariates as recorded, outcomes free, or beyond entry where that is late."""
     if not entry.any():
-        return recorded.freeing(_ENDPOINT)
+        return recorded.freeing_outcomes()
     late = entry > 0.0
-    lower, upper = np.where(late, entry, np.nan), np.where(late, 1.0, np.nan)
-    return Cells(recorded.layout, (*recorded.lower[:-1], lower), (*recorded.upper[:-1], upper))
+    return recorded.with_outcomes(np.where(late, entry, np.nan), np.where(late, 1.0, np.nan))
 
 
 def entry_cells(recorded: Cells, entry: Array) -> Cells:
-    """The denominator of the joint likelihood (eq. 8): covariates free, endpoints free, or beyond entry where that is late."""
-    nothing, given = Cells.all_free(recorded.layout, recorded.n_rows), conditioned_cells(recorded, entry)
-    return Cells(recorded.layout, (*nothing.lower[:-1], given.lower[-1]), (*nothing.upper[:-1], given.upper[-1]))
+    """The denominator of the joint likelihood (eq. 8): covariates free, outcomes free, or beyond entry where that is late."""
+    return conditioned_cells(recorded, entry).freeing_covariates()
 
 
-def denominator_cells(recorded: Cells, entry: Array, conditional: float) -> Cells | None:
-    """What contrastive training clamps its negative chains to; None if the denominator is the same for all rows, nothing being fixed."""
-    if conditional == 1.0:
-        return conditioned_cells(recorded, entry)
-    return entry_cells(recorded, entry) if entry.any() else None
-
-
-def objective_terms(recorded: Cells, entry: Array, conditional: float) -> list[Term]:
-    """Terms whose sum is the log-likelihood, conditional on covariates with a weight between 0 (joint) and 1 (eq. 14).
+@dataclass(frozen=True)
+class Objective:
+    """The log-likelihood of a training table, conditional on covariates with a weight between 0 (joint) and 1 (eq. 14).
 
     Parameters
     ----------
     recorded : Cells
-        The training table; its last block holds the endpoints.
-    entry : ndarray of shape (n_rows, n_endpoints)
-        Entry times on the endpoints' scales, 0 where there is none.
+        The training table; its layout says which columns are outcomes.
+    entry : ndarray of shape (n_rows, n_outcomes)
+        Entry times on the outcomes' scales, 0 where there is none.
     conditional : float
-        Weight of ln p(times | covariates); ln p(times, covariates) has the rest.
+        Weight of ln p(outcomes | covariates); ln p(outcomes, covariates) has the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from harmonium.cells import Layout
+    >>> from harmonium.units import Bernoulli, TruncatedGamma
+    >>> layout = Layout([Bernoulli(), TruncatedGamma()], n_outcomes=1)
+    >>> cells = Cells.from_bounds(layout, [[1.0, 0.5], [0.0, 0.3]])
+    >>> [float(term.weights.sum()) for term in Objective(cells, np.zeros((2, 1)), conditional=0.25).terms()]
+    [2.0, -0.5, -1.5]
     """
-    terms = [Term.uniform(recorded, 1.0)]
-    if conditional > 0.0:
-        terms.append(Term.uniform(conditioned_cells(recorded, entry), -conditional))
-    if conditional < 1.0 and entry.any():
-        terms.append(Term.uniform(entry_cells(recorded, entry), -(1.0 - conditional)))
-    elif conditional < 1.0:
-        terms.append(Term.uniform(Cells.all_free(recorded.layout), -(1.0 - conditional) * recorded.n_rows))
-    return terms
+
+    recorded: Cells
+    entry: Array
+    conditional: float
+
+    def __post_init__(self) -> None:
+        shape = (self.recorded.n_rows, self.recorded.layout.n_outcomes)
+        if self.entry.shape != shape:
+            raise ValueError(f"entry must have a row per row of the table and a column per outcome, {shape}; found {self.entry.shape}")
+        if not 0.0 <= self.conditional <= 1.0:
+            raise ValueError(f"conditional must be a weight between 0 and 1; found {self.conditional}")
+
+    def terms(self) -> list[Term]:
+        """Terms whose sum is the log-likelihood; the first holds the table as recorded."""
+        recorded, joint = self.recorded, 1.0 - self.conditional
+        terms = [Term.uniform(recorded, 1.0)]
+        if self.conditional > 0.0:
+            terms.append(Term.uniform(conditioned_cells(recorded, self.entry), -self.conditional))
+        if joint > 0.0 and self.entry.any():
+            terms.append(Term.uniform(entry_cells(recorded, self.entry), -joint))
+        elif joint > 0.0:
+            terms.append(Term.uniform(Cells.all_free(recorded.layout), -joint * recorded.n_rows))
+        return terms
+
+    def clamped(self) -> Cells | None:
+        """What contrastive training clamps its negative chains to; None if the denominator is the same for all rows, nothing being fixed.
+
+        Sampling takes no weights in between: unless the objective is conditional, this is the joint likelihood's.
+        """
+        if self.conditional == 1.0:
+            return conditioned_cells(self.recorded, self.entry)
+        return entry_cells(self.recorded, self.entry) if self.entry.any() else None

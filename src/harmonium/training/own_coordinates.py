@@ -1,29 +1,27 @@
 """The paper's parameters as one vector, and the compiled way from there to natural parameters and back.
 
 Contrastive divergence takes thousands of small steps in the paper's own parameters; a step must cost microseconds. Every natural
-parameter is a product coefficient * own * sigma^power (:class:`harmonium.units.contract.NaturalTerm`), so a table of such products
+parameter is a product coefficient * own * scale^power (:class:`harmonium.units.contract.NaturalTerm`), so a table of such products
 serves all units.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harmonium.engine.parameters import Parameters
 from harmonium.numerics.compilation import compiled
-from harmonium.typing import Array
-from harmonium.units.contract import NaturalTerm
+from harmonium.typing import Array, Integers
+from harmonium.units.contract import NaturalTerm, Unit
 
 __all__ = ["OwnCoordinates", "own_coordinates", "pull_back_to_own", "to_natural"]
 
-Integers = NDArray[np.int64]
-
 
 class OwnCoordinates(NamedTuple):
-    """For every statistic: coefficient, place in the vector (-1: none), place of its sigma (-1: none) and power.
+    """For every statistic: coefficient, place in the vector (-1: none), place of its scale (-1: none) and power.
 
     Of its bias, and of its coupling to the first hidden unit, the others following.
     """
@@ -34,28 +32,30 @@ class OwnCoordinates(NamedTuple):
     coupling_coefficient: Array
     coupling_place: Integers
     coupling_power: Array
-    sigma_place: Integers
+    scale_place: Integers
 
 
 def own_coordinates(parameters: Parameters) -> OwnCoordinates:
     """The table for parameters of given shapes, in the order of :meth:`Parameters.to_vector`."""
     n = parameters.layout.n_statistics
     table = OwnCoordinates(np.zeros(n), _nowhere(n), np.zeros(n), np.zeros(n), _nowhere(n), np.zeros(n), _nowhere(n))
-    start, statistic = parameters.n_hidden, 0
+    n_hidden = parameters.n_hidden
+    start, statistic = n_hidden, 0
     for block, own in zip(parameters.layout.blocks, parameters.blocks, strict=True):
         starts = {}
         for name, array in own.items():
             starts[name] = start
             start += array.size
         for column in range(block.n_columns):
-            for bias, coupling in block.unit.natural_terms:
+            for natural in block.unit.natural_parameters:
+                bias, coupling = natural.bias, natural.coupling
                 table.bias_coefficient[statistic], table.bias_power[statistic] = bias.coefficient, bias.power
-                table.bias_place[statistic] = _place(bias, starts, own, column)
+                table.bias_place[statistic] = _place(bias, starts, block.unit, n_hidden, column)
                 if coupling is not None:
                     table.coupling_coefficient[statistic], table.coupling_power[statistic] = coupling.coefficient, coupling.power
-                    table.coupling_place[statistic] = _place(coupling, starts, own, column)
-                if "sigma" in starts:
-                    table.sigma_place[statistic] = starts["sigma"] + column
+                    table.coupling_place[statistic] = _place(coupling, starts, block.unit, n_hidden, column)
+                if natural.scale is not None:
+                    table.scale_place[statistic] = starts[natural.scale] + column
                 statistic += 1
     return table
 
@@ -64,27 +64,25 @@ def _nowhere(n: int) -> Integers:
     return np.full(n, -1, dtype=np.int64)
 
 
-def _place(term: NaturalTerm, starts: dict[str, int], own: dict[str, Array], column: int) -> int:
+def _place(term: NaturalTerm, starts: dict[str, int], unit: Unit, n_hidden: int, column: int) -> int:
     """Where a term's own parameter is in the vector; of a coupling, that to the first hidden unit."""
     if term.name is None:
         return -1
-    array = own[term.name]
-    n_hidden_axes = 1 if term.name in ("W", "V") else 0
-    has_levels = array.ndim - 1 - n_hidden_axes > 0
-    per_level = array.shape[-1] if n_hidden_axes else 1
-    return int(starts[term.name] + column * (array.size // array.shape[0]) + (term.place * per_level if has_levels else 0))
+    declared = next(declared for declared in unit.parameters if declared.name == term.name)
+    per_level = n_hidden if declared.couples else 1
+    return starts[term.name] + (column * prod(declared.shape) + term.place) * per_level
 
 
 @compiled()
 def to_natural(vector: Array, table: OwnCoordinates, bias: Array, coupling: Array) -> None:
     """Natural biases and couplings of a vector."""
-    b_coefficient, b_place, b_power, c_coefficient, c_place, c_power, sigma_place = table
+    b_coefficient, b_place, b_power, c_coefficient, c_place, c_power, scale_place = table
     for d in range(bias.size):
-        sigma = vector[sigma_place[d]] if sigma_place[d] >= 0 else 1.0
+        scale = vector[scale_place[d]] if scale_place[d] >= 0 else 1.0
         place = b_place[d]
-        bias[d] = b_coefficient[d] * (vector[place] if place >= 0 else 1.0) * sigma ** b_power[d]
+        bias[d] = b_coefficient[d] * (vector[place] if place >= 0 else 1.0) * scale ** b_power[d]
         place = c_place[d]
-        factor = c_coefficient[d] * sigma ** c_power[d]
+        factor = c_coefficient[d] * scale ** c_power[d]
         for j in range(coupling.shape[1]):
             coupling[d, j] = factor * vector[place + j] if place >= 0 else 0.0
 
@@ -97,19 +95,19 @@ def pull_back_to_own(
     out[:] = 0.0
     for j in range(by_hidden.size):
         out[j] = by_hidden[j]
-    b_coefficient, b_place, b_power, c_coefficient, c_place, c_power, sigma_place = table
+    b_coefficient, b_place, b_power, c_coefficient, c_place, c_power, scale_place = table
     for d in range(bias.size):
-        at_sigma = sigma_place[d]
-        sigma = vector[at_sigma] if at_sigma >= 0 else 1.0
+        at_scale = scale_place[d]
+        scale = vector[at_scale] if at_scale >= 0 else 1.0
         place = b_place[d]
         if place >= 0:
-            out[place] += by_bias[d] * b_coefficient[d] * sigma ** b_power[d]
-        by_sigma = b_power[d] * bias[d] * by_bias[d]
+            out[place] += by_bias[d] * b_coefficient[d] * scale ** b_power[d]
+        by_scale = b_power[d] * bias[d] * by_bias[d]
         place = c_place[d]
         if place >= 0:
-            factor = c_coefficient[d] * sigma ** c_power[d]
+            factor = c_coefficient[d] * scale ** c_power[d]
             for j in range(coupling.shape[1]):
                 out[place + j] += by_coupling[d, j] * factor
-                by_sigma += c_power[d] * coupling[d, j] * by_coupling[d, j]
-        if at_sigma >= 0:
-            out[at_sigma] += by_sigma / sigma
+                by_scale += c_power[d] * coupling[d, j] * by_coupling[d, j]
+        if at_scale >= 0:
+            out[at_scale] += by_scale / scale

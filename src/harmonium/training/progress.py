@@ -1,37 +1,63 @@
-"""A progress bar for training, shown on terminals only."""
+"""Progress of training on standard error: one line that is rewritten on terminals, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 __all__ = ["progress"]
 
+_SHOWN = ("objective", "gradient_norm", "validation")
+_ON_TERMINALS, _ELSEWHERE = 0.1, 5.0  # seconds between two looks
+
 
 @contextmanager
-def progress(wanted: bool, total: int | None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A listener for :class:`harmonium.training.history.History`, or None if nothing shall be shown.
+def progress(wanted: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """A listener for :class:`harmonium.training.history.History`, or None if nothing is to be shown.
 
     Examples
     --------
-    >>> with progress(False, None) as listener:
+    >>> with progress(False) as listener:
     ...     print(listener)
     None
     """
-    if not (wanted and sys.stderr.isatty()):
+    if not wanted:
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only where there is a terminal
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    line = _Line()
+    try:
+        yield line.hear
+    finally:
+        line.end()
 
-    columns = (TextColumn("fitting"), BarColumn(), TextColumn("{task.completed} iterations  {task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
 
-        def listener(row: dict[str, Any]) -> None:
-            known = {key: value for key, value in row.items() if key in ("objective", "gradient_norm", "validation")}
-            bar.update(task, advance=1, description="  ".join(f"{key} {value:.4f}" for key, value in known.items()))
+class _Line:
+    """What was heard last, shown as often as suits the place."""
 
-        yield listener
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._begin = self._shown = time.monotonic()
+        self._row: dict[str, Any] = {}
+        self._n_rows = 0
+
+    def hear(self, row: dict[str, Any]) -> None:
+        """Take note of an iteration."""
+        self._row, self._n_rows = row, self._n_rows + 1
+        now = time.monotonic()
+        if now - self._shown >= (_ON_TERMINALS if self._terminal else _ELSEWHERE):
+            self._shown = now
+            self._write("\r" if self._terminal else "", "" if self._terminal else "\n")
+
+    def end(self) -> None:
+        """Say where training ended."""
+        if self._n_rows:
+            self._write("\r" if self._terminal else "", "\n")
+
+    def _write(self, before: str, after: str) -> None:
+        known = "".join(f", {name.replace('_', ' ')} {self._row[name]:.4f}" for name in _SHOWN if name in self._row)
+        text = f"fitting: {self._n_rows} iterations{known}, {time.monotonic() - self._begin:.0f} s"
+        sys.stderr.write(f"{before}{text:<78}".rstrip() + (" " * 4 if before else "") + after)
+        sys.stderr.flush()

@@ -45,7 +45,7 @@ class IntervalArguments:
 
     def _flat(self, array: Array) -> Array:
         flat = array.reshape(1) if array.size == 1 else np.ascontiguousarray(np.broadcast_to(array, self.shape)).reshape(-1)
-        flat.flags.writeable = False  # always, since compiled code is made anew for arrays that differ in this
+        flat.flags.writeable = False  # always, since arrays that differ in this are compiled for separately
         return flat
 
 

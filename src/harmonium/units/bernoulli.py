@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.streams import open_uniform
 from harmonium.typing import Array
-from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 
 __all__ = ["Bernoulli", "draw", "write_statistics"]
 
@@ -42,16 +42,18 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
 
 
 @dataclass(frozen=True)
-class Bernoulli:
+class Bernoulli(UnitDefaults):
     """A variable in {0, 1}; parameters W (coupling) and a (bias)."""
 
     name: ClassVar[str] = "bernoulli"
     discrete: ClassVar[bool] = True
     tabulated: ClassVar[bool] = False
     domain: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    n_statistics: ClassVar[int] = 1
-    coupled: ClassVar[tuple[bool, ...]] = (True,)
-    natural_terms: ClassVar[tuple[tuple[NaturalTerm, NaturalTerm | None], ...]] = ((NaturalTerm(1.0, "a"), NaturalTerm(1.0, "W")),)
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("W", couples=True, penalised=True, paper_name="W_A"),
+        Parameter("a", paper_name="a_A"),
+    )
+    natural_parameters: ClassVar[tuple[NaturalParameter, ...]] = (NaturalParameter(NaturalTerm(1.0, "a"), NaturalTerm(1.0, "W")),)
 
     def statistics(self, x: Array) -> Array:
         """X along a new last axis."""
@@ -71,10 +73,6 @@ class Bernoulli:
         z = natural[..., 0]
         yes = np.where(upper < 1.0, 0.0, np.where(lower < 0.0, 0.5 - 0.5 * np.tanh(0.5 * z), 1.0))
         return np.where(point, lower, yes)[..., None]
-
-    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
-        """Shapes of one column's parameters."""
-        return {"W": (n_hidden,), "a": ()}
 
     def canonical(self, parameters: ParameterBlock) -> Canonical:
         """Z = a + W h."""

@@ -17,7 +17,7 @@ from scipy.special import logsumexp, softmax
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.streams import open_uniform
 from harmonium.typing import Array
-from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 
 __all__ = ["Categorical", "draw", "write_statistics"]
 
@@ -60,7 +60,7 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(UnitDefaults):
     """A variable with ``n_levels`` levels; parameters W (coupling of each level) and a (bias of each level)."""
 
     n_levels: int
@@ -73,19 +73,15 @@ class Categorical:
             raise ValueError(f"a categorical unit needs at least 2 levels; got {self.n_levels}")
 
     @property
-    def n_statistics(self) -> int:
-        """One for each level."""
-        return self.n_levels
-
-    @property
-    def coupled(self) -> tuple[bool, ...]:
-        """Every level."""
-        return (True,) * self.n_levels
-
-    @property
-    def natural_terms(self) -> tuple[tuple[NaturalTerm, NaturalTerm | None], ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         """Each level has its own a and W."""
-        return tuple((NaturalTerm(1.0, "a", level), NaturalTerm(1.0, "W", level)) for level in range(self.n_levels))
+        return Parameter("W", (self.n_levels,), couples=True, penalised=True), Parameter("a", (self.n_levels,))
+
+    @property
+    def natural_parameters(self) -> tuple[NaturalParameter, ...]:
+        """One for each level."""
+        levels = range(self.n_levels)
+        return tuple(NaturalParameter(NaturalTerm(1.0, "a", level), NaturalTerm(1.0, "W", level)) for level in levels)
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -112,10 +108,6 @@ class Categorical:
     def mean_statistics(self, natural: Array, lower: Array, upper: Array) -> Array:
         """Probabilities of the levels under the constraint (eq. 12)."""
         return np.asarray(softmax(self._log_weights(natural, lower, upper), axis=-1))
-
-    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
-        """Shapes of one column's parameters."""
-        return {"W": (self.n_levels, n_hidden), "a": (self.n_levels,)}
 
     def canonical(self, parameters: ParameterBlock) -> Canonical:
         """theta_l = a_l + W_l h."""

@@ -20,15 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.numerics.compilation import compiled
+from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.numerics.streams import normal
 from harmonium.typing import Array
-from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, accept, draw_from_hat, make_hat
 
 __all__ = ["Gaussian", "draw", "write_statistics"]
 
 _DROP = 40.0  # the density is followed until it has fallen by this much from its peak, in logarithm
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+_NODES, _WEIGHTS = gauss_legendre(64)
+_SMALLEST_SCALE = 0.05  # columns being standardised
+_PRECISIONS = (0.02, 200.0)  # of 1 / (2 sigma^2): sigma between 0.05 and 5
 
 
 @compiled()
@@ -109,18 +112,21 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(UnitDefaults):
     """A variable on the real line; parameters W (coupling), a (mean when no hidden unit is on) and sigma (scale, > 0)."""
 
     name: ClassVar[str] = "gaussian"
     discrete: ClassVar[bool] = False
     tabulated: ClassVar[bool] = False
     domain: ClassVar[tuple[float, float]] = (-inf, inf)
-    n_statistics: ClassVar[int] = 2
-    coupled: ClassVar[tuple[bool, ...]] = (True, False)
-    natural_terms: ClassVar[tuple[tuple[NaturalTerm, NaturalTerm | None], ...]] = (
-        (NaturalTerm(-1.0, "a", power=-2), NaturalTerm(1.0, "W", power=-1)),
-        (NaturalTerm(0.5, None, power=-2), None),
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("W", couples=True, penalised=True, paper_name="W_C"),
+        Parameter("a", paper_name="a_C"),
+        Parameter("sigma", lowest=0.0, exclusive=True, floor=_SMALLEST_SCALE, paper_name="sigma"),
+    )
+    natural_parameters: ClassVar[tuple[NaturalParameter, ...]] = (
+        NaturalParameter(NaturalTerm(-1.0, "a", power=-2), NaturalTerm(1.0, "W", power=-1), scale="sigma"),
+        NaturalParameter(NaturalTerm(0.5, None, power=-2), None, scale="sigma", bias_bounds=_PRECISIONS),
     )
 
     def statistics(self, x: Array) -> Array:
@@ -153,10 +159,6 @@ class Gaussian:
         out[~point, 0] = mean + scale * z
         out[~point, 1] = mean**2 + 2.0 * mean * scale * z + scale**2 * z_squared
         return out
-
-    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
-        """Shapes of one column's parameters."""
-        return {"W": (n_hidden,), "a": (), "sigma": ()}
 
     def canonical(self, parameters: ParameterBlock) -> Canonical:
         """(W h/sigma - a/sigma^2, 1/(2 sigma^2)), and the constant a^2/(2 sigma^2)."""

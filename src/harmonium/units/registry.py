@@ -1,6 +1,6 @@
 """All units, and the compiled calls by name that reach each of them.
 
-Functions passed as arguments would be compiled anew in every process, so compiled code finds a unit by a number: its place
+Functions passed as arguments would be compiled again in every process, so compiled code finds a unit by a number: its place
 in :data:`UNITS`. A new unit is an import, a line in each of the two tables below, and a case in each of the two functions
 (docs/add_a_unit.md).
 """

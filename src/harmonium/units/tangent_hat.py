@@ -49,7 +49,7 @@ class Hat(NamedTuple):
 
 @compiled(inline=True)
 def _piece(peak: float, direction: float, height: float, steepness: float, length: float) -> Piece:
-    top = 1.0 if height == 0.0 else exp(height)  # nought is common: an inner mode's tangent is level
+    top = 1.0 if height == 0.0 else exp(height)  # 0 is common: an inner mode's tangent is level
     if not length > 0.0:
         return Piece(peak, direction, height, 0.0, 0.0, 0.0, 0.0)
     if steepness * length < _FLAT:
@@ -60,7 +60,7 @@ def _piece(peak: float, direction: float, height: float, steepness: float, lengt
 
 @compiled(inline=True)
 def _draw_from_piece(piece: Piece, u: float) -> tuple[float, float]:
-    """The point below which a share u of the piece lies, counted from its peak, and the hat's log height there."""
+    """The point below which a fraction u of the piece lies, counted from its peak, and the hat's log height there."""
     distance = u * piece.length if piece.fall == 0.0 else min(-log1p(u * piece.fall) / piece.steepness, piece.length)
     return piece.peak + piece.direction * distance, piece.height - piece.steepness * distance
 

@@ -18,18 +18,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonium.numerics.compilation import compiled
+from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.numerics.streams import spawn
 from harmonium.typing import Array
 from harmonium.units.arguments import IntervalArguments
-from harmonium.units.contract import Canonical, NaturalTerm, ParameterBlock, ParameterShapes, broadcast_cells
+from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, accept, draw_exponential, draw_from_hat, make_hat
 
 __all__ = ["TruncatedGamma", "draw", "interval_mass", "sample", "write_statistics"]
 
 _DROP = 40.0  # the integrand is followed until it has fallen by this much from its peak, in logarithm: e^-40 = 4e-18
 _FLAT_SHAPE = 1e-14  # below this, x^(alpha - 1) is 1 to the last digit wherever there is mass
-_NODES_ONE_SIDED, _WEIGHTS_ONE_SIDED = np.polynomial.legendre.leggauss(80)
-_NODES_TWO_SIDED, _WEIGHTS_TWO_SIDED = np.polynomial.legendre.leggauss(48)
+_NODES_ONE_SIDED, _WEIGHTS_ONE_SIDED = gauss_legendre(80)
+_NODES_TWO_SIDED, _WEIGHTS_TWO_SIDED = gauss_legendre(48)
+_SHAPES = (0.0, 300.0)  # of V and c each; beyond, a hidden unit shrinks onto one event time (docs/model.md, section 4)
+_EARLIEST = 1e-4  # a representative time, so that its logarithm says something about the others
+_WIDEST_SHAPE, _CENTRES = 6.0, (0.2, 0.8)  # of the bells where the exact trainer begins
 
 
 # --- the integral -----------------------------------------------------------------------------------------------------
@@ -294,18 +298,22 @@ def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
 
 
 @dataclass(frozen=True)
-class TruncatedGamma:
+class TruncatedGamma(UnitDefaults):
     """An event time on (0, 1] (eq. 4); parameters W, V (couplings) and a, c (biases), with V and c not negative."""
 
     name: ClassVar[str] = "truncated_gamma"
     discrete: ClassVar[bool] = False
     tabulated: ClassVar[bool] = True
     domain: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    n_statistics: ClassVar[int] = 2
-    coupled: ClassVar[tuple[bool, ...]] = (True, True)
-    natural_terms: ClassVar[tuple[tuple[NaturalTerm, NaturalTerm | None], ...]] = (
-        (NaturalTerm(1.0, "a"), NaturalTerm(1.0, "W")),
-        (NaturalTerm(1.0, "c"), NaturalTerm(1.0, "V")),
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("W", couples=True, penalised=True, paper_name="W_B"),
+        Parameter("V", couples=True, penalised=True, lowest=0.0, paper_name="V"),
+        Parameter("a", paper_name="a_B"),
+        Parameter("c", lowest=0.0, paper_name="c"),
+    )
+    natural_parameters: ClassVar[tuple[NaturalParameter, ...]] = (
+        NaturalParameter(NaturalTerm(1.0, "a"), NaturalTerm(1.0, "W")),
+        NaturalParameter(NaturalTerm(1.0, "c"), NaturalTerm(1.0, "V"), bias_bounds=_SHAPES, coupling_bounds=_SHAPES, compensated_by=0),
     )
 
     def statistics(self, x: Array) -> Array:
@@ -332,10 +340,6 @@ class TruncatedGamma:
         _, mean_log_x, mean_x = self._masses(natural[~point], lower[~point], upper[~point])
         out[~point] = np.stack([mean_x, -mean_log_x], axis=-1)
         return out
-
-    def parameter_shapes(self, n_hidden: int) -> ParameterShapes:
-        """Shapes of one column's parameters."""
-        return {"W": (n_hidden,), "V": (n_hidden,), "a": (), "c": ()}
 
     def canonical(self, parameters: ParameterBlock) -> Canonical:
         """Natural parameters: beta = a + W h and alpha - 1 = c + V h."""
@@ -373,3 +377,17 @@ class TruncatedGamma:
             "a": np.zeros(n),
             "c": rng.uniform(0.0, 2.0 * width, (n,)),
         }
+
+    def representative_values(self, lower: Array, upper: Array) -> Array:
+        """The time, or of a censored one its lower bound."""
+        return np.clip(lower, _EARLIEST, 1.0)
+
+    def neutral_parameters(self, values: Array) -> ParameterBlock:
+        """A flat density."""
+        nothing = np.zeros(values.shape[1])
+        return {"W": np.empty((nothing.size, 0)), "V": np.empty((nothing.size, 0)), "a": nothing, "c": nothing.copy()}
+
+    def wide_start(self, n_hidden: int, rng: np.random.Generator) -> Array:
+        """Bells of every width all over the time axis."""
+        shape, centre = rng.uniform(0.0, _WIDEST_SHAPE, n_hidden), rng.uniform(*_CENTRES, n_hidden)
+        return np.stack([shape / centre, shape])

@@ -1,22 +1,30 @@
 """The exact trainer finds what there is to find."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import harmonium as hm
 from harmonium.cells import Cells
 from harmonium.datasets.three_way import BLOBS, three_way_log_density
 from harmonium.engine.exact import LogMassSum, log_mass
 from harmonium.engine.parameters import Parameters
+from harmonium.errors import InterruptionWarning
 from harmonium.training.coordinates import Coordinates
-from harmonium.training.exact_trainer import ExactTrainer
+from harmonium.training.exact import Exact
 from harmonium.training.history import History
-from harmonium.training.objective import objective_terms
+from harmonium.training.objective import Objective
 from tests.models import EVERY_UNIT, random_cells, random_parameters
 
 
 def last_block_is_time(rng, n=40):
     return random_cells(EVERY_UNIT, n, rng)
+
+
+def joint(cells):
+    return Objective(cells, np.zeros((cells.n_rows, 2)), 0.0)
 
 
 @pytest.mark.parametrize("conditional", [0.0, 0.7, 1.0])
@@ -46,10 +54,10 @@ def test_objectives_are_differences_of_log_masses(conditional):
     rng = np.random.default_rng(0)
     cells = last_block_is_time(rng)
     parameters = random_parameters(EVERY_UNIT, 2, rng, 0.5)
-    value, _ = LogMassSum(objective_terms(cells, np.zeros((cells.n_rows, 2)), conditional)).value_and_gradient(parameters)
+    value, _ = LogMassSum(Objective(cells, np.zeros((cells.n_rows, 2)), conditional).terms()).value_and_gradient(parameters)
     recorded = log_mass(parameters, cells)
     joint = recorded - log_mass(parameters, Cells.all_free(EVERY_UNIT))
-    given = recorded - log_mass(parameters, cells.freeing("truncated_gamma"))
+    given = recorded - log_mass(parameters, cells.freeing_outcomes())
     assert value == pytest.approx((1 - conditional) * joint.sum() + conditional * given.sum(), rel=1e-10)
 
 
@@ -62,7 +70,7 @@ def test_entry_conditions_on_being_event_free_until_then(conditional):
     cells = Cells.from_bounds(EVERY_UNIT, lower, upper)
     entry = np.column_stack([np.full(10, 0.2), np.zeros(10)])
     parameters = random_parameters(EVERY_UNIT, 2, rng, 0.5)
-    value, _ = LogMassSum(objective_terms(cells, entry, conditional)).value_and_gradient(parameters)
+    value, _ = LogMassSum(Objective(cells, entry, conditional).terms()).value_and_gradient(parameters)
 
     def mass(covariates, first, second):
         low, high = lower.copy(), upper.copy()
@@ -112,16 +120,62 @@ def test_an_interrupt_keeps_the_best_parameters_so_far():
         if row["iteration"] == 12:
             raise KeyboardInterrupt
 
-    history = History(listener=interrupt)
-    terms = objective_terms(cells, np.zeros((60, 2)), 0.0)
-    with pytest.warns(UserWarning, match="interrupted; the best parameters so far are kept"):
-        fit = ExactTrainer(n_starts=1).fit(terms, 2, 0.0, np.random.default_rng(0), history)
+    history, objective = History(listener=interrupt), joint(cells)
+    with pytest.warns(InterruptionWarning, match="interrupted; the best parameters so far are kept") as caught:
+        fit = Exact(l2=1.0, n_starts=1).fit(objective, 2, rng=np.random.default_rng(0), history=history)
+    assert len(caught) == 1  # no word of convergence
+    assert caught[0].filename == __file__
     assert len(history.rows) == 13
     assert isinstance(fit.parameters, Parameters)
-    assert fit.objective >= history.rows[3]["objective"]
+    assert fit.converged is False
+    assert LogMassSum(objective.terms()).value_and_gradient(fit.parameters)[0] / 60 >= history.rows[3]["objective"]
 
 
 def test_parameters_keep_their_bounds():
     cells = last_block_is_time(np.random.default_rng(0), 60)
-    fit = ExactTrainer(precision=0.01).fit(objective_terms(cells, np.zeros((60, 2)), 0.3), 3, 0.3, np.random.default_rng(0), History())
+    fit = Exact(l2=0.01).fit(Objective(cells, np.zeros((60, 2)), 0.3), 3, rng=np.random.default_rng(0), history=History())
     fit.parameters.check(EVERY_UNIT)
+
+
+def test_a_fit_that_settles_has_converged_and_says_nothing():
+    cells = last_block_is_time(np.random.default_rng(0), 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = Exact(n_starts=1).fit(joint(cells), 1, rng=np.random.default_rng(0), history=History())
+    assert fit.converged is True
+    assert fit.n_evaluations > 10
+    assert fit.l2 > 0.0
+
+
+def test_a_fit_that_was_cut_short_says_so_and_gives_advice():
+    cells = last_block_is_time(np.random.default_rng(0), 60)
+    with pytest.warns(ConvergenceWarning, match=r"not converged after 3 iterations .* Raise max_iter or tol") as caught:
+        fit = Exact(l2=1.0, n_starts=1, max_iter=3).fit(joint(cells), 2, rng=np.random.default_rng(0), history=History())
+    assert fit.converged is False
+    assert caught[0].filename == __file__
+
+
+def test_a_line_search_that_ends_where_the_objective_is_level_has_converged():
+    """With tol=0 the optimiser goes on until rounding stops its line search."""
+    cells = last_block_is_time(np.random.default_rng(0), 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = Exact(l2=1.0, n_starts=1, tol=0.0, max_iter=5000).fit(joint(cells), 1, rng=np.random.default_rng(0), history=History())
+    assert fit.converged is True
+
+
+def test_early_stopping_is_no_failure_to_converge():
+    cells = last_block_is_time(np.random.default_rng(0), 60)
+    worse = iter(range(0, -1000, -1))
+    history = History(validate=lambda parameters: {"validation": next(worse)}, patience=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = Exact(l2=1.0, n_starts=1).fit(joint(cells), 2, rng=np.random.default_rng(0), history=history)
+    assert len(history.rows) == 11
+    assert fit.parameters is history.best
+
+
+def test_more_hidden_units_than_can_be_enumerated_are_refused():
+    cells = last_block_is_time(np.random.default_rng(0), 5)
+    with pytest.raises(ValueError, match=r"at most 14 hidden units; found 15\. Use the contrastive trainer"):
+        Exact().fit(joint(cells), 15, rng=np.random.default_rng(0), history=History())

@@ -1,0 +1,114 @@
+"""What a sum of log masses knows before it sees any parameters: its terms, cut into pieces, and their rows made ready for one grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonium.cells import Cells
+from harmonium.engine.assembly import Chunk, assemble
+from harmonium.engine.factors import FactorPlan
+from harmonium.engine.state_sum import INACCURATE
+from harmonium.typing import Array
+
+__all__ = ["Piece", "Prepared", "Term", "Unrepresented", "cut_into_pieces", "merged"]
+
+_CHUNK_ROWS = 2048
+_KEPT_BYTES = 48_000_000  # assembled chunks are kept up to this much memory; beyond, they are assembled at every use
+
+
+@dataclass(frozen=True)
+class Term:
+    """A table of cells and the weights with which its rows' log masses enter a sum.
+
+    Parameters
+    ----------
+    cells : Cells
+    weights : ndarray of shape (n_rows,)
+        Of any sign.
+    """
+
+    cells: Cells
+    weights: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
+        if self.weights.shape != (self.cells.n_rows,):
+            raise ValueError(f"a term needs one weight per row, {self.cells.n_rows}; found shape {self.weights.shape}")
+
+    @classmethod
+    def uniform(cls, cells: Cells, weight: float) -> Term:
+        """Every row with the same weight."""
+        return cls(cells, np.broadcast_to(np.float64(weight), (cells.n_rows,)))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows start to stop of a term."""
+
+    term: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Unrepresented:
+    """Flags of a piece's rows, some of which the tables cannot represent."""
+
+    piece: Piece
+    weights: Array
+    flag: NDArray[np.int8]
+
+    @property
+    def n_inaccurate(self) -> int:
+        """Rows that a finer grid could represent."""
+        return int(np.count_nonzero(self.flag == INACCURATE))
+
+
+class Prepared:
+    """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
+
+    def __init__(self, terms: list[Term], pieces: list[Piece], plan: FactorPlan, coarser: Prepared | None = None) -> None:
+        self._terms = terms
+        self._pieces = pieces
+        self.plan = plan
+        self.coarser = coarser
+        self.finer: Prepared | None = None
+        self.n_uses = 0
+        self._kept: dict[int, Chunk] = {}
+        self._kept_bytes = 0
+
+    def chunk(self, number: int) -> Chunk:
+        """The assembled rows of a piece, kept while memory allows."""
+        chunk = self._kept.get(number)
+        if chunk is None:
+            piece, plan = self._pieces[number], self.plan
+            lower, upper = self._terms[piece.term].cells.bounds(slice(piece.start, piece.stop))
+            chunk = assemble(plan.layout, lower, upper, plan.grid, plan.table_row, plan.error_row, plan.sharing)
+            if self._kept_bytes + chunk.n_bytes <= _KEPT_BYTES:
+                self._kept_bytes += chunk.n_bytes
+                self._kept[number] = chunk
+        return chunk
+
+
+def merged(terms: Sequence[Term]) -> list[Term]:
+    """Small terms as one, which saves calls; large ones as they are."""
+    if len(terms) < 2 or sum(term.cells.n_rows for term in terms) > _CHUNK_ROWS:
+        return list(terms)
+    lower, upper = zip(*(term.cells.bounds() for term in terms), strict=True)
+    layout = terms[0].cells.layout
+    low, high = np.concatenate(lower), np.concatenate(upper)
+    parts = [tuple(bounds[:, block.columns] for block in layout.blocks) for bounds in (low, high)]
+    return [Term(Cells(layout, parts[0], parts[1]), np.concatenate([term.weights for term in terms]))]
+
+
+def cut_into_pieces(terms: Sequence[Term]) -> list[Piece]:
+    """Rows in pieces that are worked on at once."""
+    return [
+        Piece(number, start, min(start + _CHUNK_ROWS, term.cells.n_rows))
+        for number, term in enumerate(terms)
+        for start in range(0, term.cells.n_rows, _CHUNK_ROWS)
+    ]

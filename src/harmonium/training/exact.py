@@ -1,0 +1,163 @@
+"""The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
+
+Several short runs from wide random starts, the best of which is carried on. The precision of the prior on covariates' couplings is
+chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of
+squares.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import Bounds, OptimizeResult, minimize
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from harmonium.engine.exact import LogMassSum
+from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT
+from harmonium.errors import InterruptionWarning, warn
+from harmonium.training.coordinates import Coordinates
+from harmonium.training.history import History, StopTraining
+from harmonium.training.interruption import interruptible
+from harmonium.training.objective import Objective
+from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
+from harmonium.training.settings import require_number, require_whole_number
+from harmonium.training.trainer import Fit
+from harmonium.typing import Array
+
+__all__ = ["Exact"]
+
+_FIRST_L2 = 5.0
+_N_UPDATES = 1
+_ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
+_SHORT_RUN = 40  # iterations
+_MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
+_ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
+_LEVEL = 1e-4  # projected gradient per row and standard deviation below which there is nothing better to find
+
+
+class Exact(BaseEstimator):  # type: ignore[misc]
+    """Fit by maximising the exact penalised likelihood (eq. 14); up to 14 hidden units.
+
+    Settings are checked when they are used. The fit has converged if the last run of the optimiser ended because the objective or its
+    gradient had settled, or because its line search found nothing better where the projected gradient is below 1e-4: the objective is
+    then level to within rounding. Otherwise there is scikit-learn's ``ConvergenceWarning``, but not after an interrupt or early stopping.
+
+    Parameters
+    ----------
+    l2 : "auto" or float
+        Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose.
+    n_starts : int
+        Short runs of the optimiser from which the best is carried on.
+    max_iter : int
+        Most iterations of each later run.
+    tol : float
+        Relative change of the objective at which the optimiser stops.
+
+    Examples
+    --------
+    >>> Exact(l2=2.0).get_params()
+    {'l2': 2.0, 'max_iter': 1000, 'n_starts': 6, 'tol': 3e-06}
+    """
+
+    def __init__(self, l2: str | float = "auto", n_starts: int = 6, max_iter: int = 1000, tol: float = 3e-6) -> None:
+        self.l2 = l2
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(
+        self,
+        objective: Objective,
+        n_hidden: int,
+        *,
+        rng: np.random.Generator,
+        history: History,
+        start: Parameters | None = None,
+        n_threads: int | None = None,
+    ) -> Fit:
+        """Maximise the objective; see :class:`harmonium.training.trainer.Trainer`."""
+        l2 = self._check(n_hidden)
+        coordinates = Coordinates.of_data(objective.recorded, n_hidden, objective.conditional)
+        total = LogMassSum(objective.terms(), n_threads)
+        problem = PenalisedLikelihood(total, coordinates, objective.recorded.n_rows, prior_precisions(coordinates, l2))
+        converged = False
+        try:
+            with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
+                z = self._best_start(problem, rng, history) if start is None else coordinates.from_natural(start.natural())
+                for _ in range(_N_UPDATES if self._chooses_l2(problem) else 0):
+                    z = self._run(problem, z, self.max_iter, history, _ROUGH).x
+                    l2 = evidence_precision(problem, z, l2)
+                    problem.precisions = prior_precisions(coordinates, l2)
+                result = self._run(problem, z, self.max_iter, history, self.tol)
+                z, converged = result.x, _has_converged(result, coordinates)
+                if not converged:
+                    _warn_of(result, coordinates)
+        except (KeyboardInterrupt, StopTraining) as reason:
+            if problem.current is None:
+                raise
+            if isinstance(reason, KeyboardInterrupt):
+                warn("training was interrupted; the best parameters so far are kept", InterruptionWarning)
+            z = problem.current
+        return Fit(history.best or problem.parameters_at(z), converged, l2, problem.n_evaluations)
+
+    def _check(self, n_hidden: int) -> float:
+        """Refuse settings that make no sense; return the penalty to begin with."""
+        if n_hidden > EXACT_LIMIT:
+            raise ValueError(f"the exact trainer takes at most {EXACT_LIMIT} hidden units; found {n_hidden}. Use the contrastive trainer")
+        if not (isinstance(self.l2, str) and self.l2 == "auto"):
+            require_number("l2", self.l2, least=0.0, instead='"auto" or ')
+        require_whole_number("n_starts", self.n_starts, least=1)
+        require_whole_number("max_iter", self.max_iter, least=1)
+        require_number("tol", self.tol, least=0.0)
+        return _FIRST_L2 if self.l2 == "auto" else float(self.l2)
+
+    def _chooses_l2(self, problem: PenalisedLikelihood) -> bool:
+        has_couplings = problem.coordinates.n_hidden > 0 and not problem.coordinates.of_outcomes.all()
+        return self.l2 == "auto" and has_couplings and problem.n_rows <= _MOST_ROWS_FOR_EVIDENCE
+
+    def _best_start(self, problem: PenalisedLikelihood, rng: np.random.Generator, history: History) -> Array:
+        """The best end of some short runs."""
+        starts = [problem.coordinates.wide_start(seed) for seed in rng.spawn(self.n_starts)]
+        if len(starts) == 1:
+            return starts[0]
+        ends: list[Array] = [self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False).x for z in starts]
+        return min(ends, key=lambda z: problem.loss(z)[0])
+
+    def _run(
+        self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
+    ) -> OptimizeResult:
+        history.begin_run(may_stop=may_stop)
+
+        def note(intermediate_result: OptimizeResult) -> None:
+            problem.current = np.array(intermediate_result.x)
+            history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
+
+        return minimize(
+            problem.loss,
+            z,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(*problem.coordinates.bounds()),
+            callback=note,
+            options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
+        )
+
+
+def _projected_gradient(result: OptimizeResult, coordinates: Coordinates) -> float:
+    """The largest slope in a direction in which the bounds leave room."""
+    step: Array = np.clip(result.x - result.jac, *coordinates.bounds()) - result.x
+    return float(np.abs(step).max(initial=0.0))
+
+
+def _has_converged(result: OptimizeResult, coordinates: Coordinates) -> bool:
+    return bool(result.success) or (result.status == _ABNORMAL and _projected_gradient(result, coordinates) <= _LEVEL)
+
+
+def _warn_of(result: OptimizeResult, coordinates: Coordinates) -> None:
+    warn(
+        f"the exact trainer has not converged after {result.nit} iterations ({result.message}; the largest projected gradient is "
+        f"{_projected_gradient(result, coordinates):.1g}). Raise max_iter or tol, or raise l2 if the likelihood has no maximum",
+        ConvergenceWarning,
+    )

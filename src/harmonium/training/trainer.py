@@ -1,0 +1,67 @@
+"""What a trainer is: an object that owns its settings and its penalty, and turns an objective into parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from harmonium.engine.parameters import Parameters
+from harmonium.training.history import History
+from harmonium.training.objective import Objective
+
+__all__ = ["Fit", "Trainer"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a trainer found.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    converged : bool or None
+        Whether the optimiser met its own criterion; None if it has none.
+    l2 : float or mapping
+        The penalty used.
+    n_evaluations : int
+        Exact gradients computed.
+    """
+
+    parameters: Parameters
+    converged: bool | None
+    l2: float | Mapping[str, float]
+    n_evaluations: int
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Anything that fits parameters to an objective."""
+
+    def fit(
+        self,
+        objective: Objective,
+        n_hidden: int,
+        *,
+        rng: np.random.Generator,
+        history: History,
+        start: Parameters | None = None,
+        n_threads: int | None = None,
+    ) -> Fit:
+        """Maximise the objective.
+
+        Parameters
+        ----------
+        objective : Objective
+        n_hidden : int
+            Hidden units.
+        rng : numpy.random.Generator
+        history : History
+            Hears of every iteration, and may end training.
+        start : Parameters, optional
+            Where to begin; by default wherever the trainer begins.
+        n_threads : int, optional
+            As in :func:`harmonium.engine.threads.thread_count`.
+        """
