@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from harmonium.model.curves import survival
 from scipy.special import logsumexp
 
 import harmonium as hm
@@ -23,7 +24,6 @@ from benchmarks.provenance import print_table, write_result
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import hidden_states
-from harmonium.model.curves import survival
 from harmonium.typing import Array
 from harmonium.units import TruncatedGamma
 from tests import brute_force

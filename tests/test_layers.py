@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "harmonium"
 
 # From the ground up: a module may import from its own layer and from those below it.
 LAYERS = [
+    "version",
     "typing",
     "errors",
     "numerics",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from harmonium.version import __version__
+
 if TYPE_CHECKING:
     from harmonium import datasets, errors, metrics, plots, units
     from harmonium.estimator import SurvivalHarmonium
@@ -42,8 +44,6 @@ __all__ = [
     "pool",
     "units",
 ]
-
-__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "Contrastive": "harmonium.training.contrastive",

@@ -113,9 +113,9 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         """Out-of-fold log-likelihoods of all candidates, (rows, candidates)."""
         cv = MultiEndpointStratifiedKFold(self.cv) if isinstance(self.cv, int) else check_cv(self.cv)
         tasks = [(h, train, test) for train, test in cv.split(frame, y) for h in self.n_hidden]
+        parts = [[(_rows(frame, rows), _rows(y, rows)) for rows in (train, test)] for _, train, test in tasks]
         done = Parallel(n_jobs=self.n_jobs)(
-            delayed(_out_of_fold)(self._base(), h, self.objective, (_rows(frame, train), _rows(y, train)), (_rows(frame, test), _rows(y, test)))
-            for h, train, test in tasks
+            delayed(_out_of_fold)(self._base(), h, self.objective, *part) for (h, _, _), part in zip(tasks, parts, strict=True)
         )
         likelihood = np.full((len(frame), len(self.n_hidden) * len(self.objective)), np.nan)
         for (h, _, test), columns in zip(tasks, done, strict=True):
@@ -160,9 +160,7 @@ def _fitted(recipe: Recipe, table: Any, random_state: Any, n_jobs: int | None) -
     return fit_model(recipe, table, random_state=random_state, n_jobs=n_jobs)[0]
 
 
-def _out_of_fold(
-    base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[Any], train: tuple[Any, Any], test: tuple[Any, Any]
-) -> Array:
+def _out_of_fold(base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[Any], train: tuple[Any, Any], test: tuple[Any, Any]) -> Array:
     """Held-out log-likelihoods of all objectives, each fit beginning where the last one ended."""
     columns: list[Array] = []
     model: Fitted | None = None

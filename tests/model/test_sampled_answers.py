@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from harmonium.model.curves import mean_position, survival
 
 from harmonium.cells import Cells, Layout
 from harmonium.model import hidden as hidden_module
-from harmonium.model.curves import mean_position, survival
 from harmonium.model.dependence import kendall_tau
 from harmonium.model.draws import draw_tables
 from harmonium.model.hidden import SamplingWarning, sample_hidden

@@ -12,9 +12,9 @@ import pytest
 from safetensors.numpy import load, save
 from sklearn.exceptions import NotFittedError
 
-from harmonium.model import storage
 from harmonium.datasets import load_nvalt8
 from harmonium.estimator import SurvivalHarmonium
+from harmonium.model import storage
 from harmonium.model.storage import ModelFileError, save_model
 from harmonium.table.endpoints import endpoints
 

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from harmonium.table.recordings import Recordings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ import harmonium as hm
 from harmonium.cells import Cells, Layout
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.table.recordings import Recordings
 from harmonium.table.time_scale import TIME_SCALES
 from harmonium.training.objective import conditioned_cells
 from harmonium.training.ties import ties_as_intervals

@@ -14,7 +14,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; without typer and rich, say what to install."""
     try:
-        from harmonium.cli.app import main as run  # noqa: PLC0415 - an optional dependency
+        from harmonium.cli.app import main as run
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise

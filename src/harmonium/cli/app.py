@@ -24,11 +24,11 @@ from typing import Annotated, Any
 
 import typer
 
-from harmonium import __version__
 from harmonium.cli import benchmark, demo, evaluate, explore, fit, impute, info, predict, reproduce, sample
 from harmonium.cli.options import flag
 from harmonium.cli.terminal import Terminal
 from harmonium.errors import TableError
+from harmonium.version import __version__
 
 __all__ = ["main"]
 

@@ -58,8 +58,8 @@ def run(
     """Compare predictions with what happened.
 
     For each endpoint: Harrell's C-index and Uno's, the integrated Brier score IBS and that of the Kaplan–Meier curve, the p-value of
-    D-calibration (a small one means that predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error. Rows that were used for training flatter the model.
-    Endpoints are written as for fit (see harmonium fit --help).
+    D-calibration (a small one means that predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error.
+    Rows that were used for training flatter the model. Endpoints are written as for fit (see harmonium fit --help).
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.reading import open_table
@@ -87,7 +87,7 @@ def _show(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, time
     from harmonium.table.endpoints import parse_endpoints
 
     sampled = not likelihood and model.n_hidden > EXACT_LIMIT
-    found = evaluate(model, X, y, times=times, log_likelihood=not sampled)
+    found = evaluate(model, X, y, times=times, likelihood=not sampled)
     known = parse_endpoints(y).reordered(model.endpoint_names)
     together = math.nan if sampled else float(model.log_likelihood(X, known.to_frame(y.index)).mean())
     rows = [

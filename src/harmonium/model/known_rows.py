@@ -139,9 +139,7 @@ class KnownRows:
             self._fill_by_group(column, positions, function, left, answer)
         return answer
 
-    def _open_ended(
-        self, column: int, positions: Array, function: _ByPosition, chosen: Booleans, lower: Array, out: Array
-    ) -> Booleans:
+    def _open_ended(self, column: int, positions: Array, function: _ByPosition, chosen: Booleans, lower: Array, out: Array) -> Booleans:
         """Fill in the chosen rows, of whose endpoint no more is known than that there was no event until ``lower``; say which it could."""
         if not chosen.any():
             return chosen

@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from harmonium import __version__
 from harmonium.errors import ModelFileError
 from harmonium.model.file_checks import check_encoding, check_training, require
 from harmonium.model.json_values import from_json, to_json
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
 from harmonium.typing import Array
+from harmonium.version import __version__
 
 if TYPE_CHECKING:
     from harmonium.engine.parameters import Parameters

@@ -4,10 +4,10 @@ Nothing is said by colour alone, so figures survive a photocopier, and the palet
 can tell apart. A model is anything with the methods of :class:`harmonium.SurvivalHarmonium`.
 """
 
-try:
-    import matplotlib as _  # noqa: ICN001
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("figures need matplotlib: pip install 'harmonium[plots]'", name="matplotlib") from error
+from importlib.util import find_spec
+
+if find_spec("matplotlib") is None:
+    raise ModuleNotFoundError("figures need matplotlib: pip install 'harmonium[plots]'", name="matplotlib")
 
 from harmonium.plots.curves import survival_curves
 from harmonium.plots.fields import receptive_fields

@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonium.model.prognosis import endpoint_place
 
-__all__ = ["endpoint_name", "end_of_axis", "last_event"]
+__all__ = ["end_of_axis", "endpoint_name", "last_event"]
 
 
 def endpoint_name(model: Any, endpoint: str | None) -> str:

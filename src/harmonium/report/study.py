@@ -103,8 +103,8 @@ def performance(page: Page, predicted: OutOfFold, scores: pd.DataFrame, X: pd.Da
     """Sections on predictions of subjects that the model has not seen."""
     page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
     page.text(
-        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A small "
-        "p-value of D-calibration means that predicted probabilities are off. Standard errors follow ±."
+        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A "
+        "small p-value of D-calibration means that predicted probabilities are off. Standard errors follow ±."
     )
     page.table(_readable(scores))
     known = parse_endpoints(y)

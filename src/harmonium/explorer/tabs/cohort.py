@@ -25,7 +25,8 @@ def layout(model: Any, schema: Schema) -> html.Div:
         [
             html.H2("Many patients"),
             html.P(
-                f"A CSV file with the columns of training: at most {MOST_BYTES // 2**20} MB and {most_rows(model)} rows. Values may be missing. "
+                f"A CSV file with the columns of training: at most {MOST_BYTES // 2**20} MB and {most_rows(model)} rows. Values may be "
+                "missing. "
                 "It is read, answered and forgotten: nothing of it is kept outside of this page."
             ),
             dcc.Upload(html.Button("Drop a CSV file here, or choose one", id="choose"), id="drop", className="drop", multiple=False),

@@ -37,8 +37,8 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 class Rival(ABC):
     """A kind of model: draws settings, fits, predicts.
 
-    ``complete`` kinds take only columns without missing values and the first endpoint; the others take everything and can use what is known of
-    the other endpoints. ``searched`` kinds are tuned by random search.
+    ``complete`` kinds take only columns without missing values and the first endpoint; the others take everything and can use what is
+    known of the other endpoints. ``searched`` kinds are tuned by random search.
     """
 
     complete: ClassVar[bool] = True
@@ -78,6 +78,7 @@ class Standardised:
         return cls(X.mean(), scale, None)
 
     def __call__(self, X: pd.DataFrame) -> Any:
+        """Columns in these means and scales."""
         return ((X - self.mean) / self.scale).to_numpy(float)
 
 
