@@ -116,9 +116,9 @@ def _metrics(model: Any, X: pd.DataFrame, y: pd.DataFrame, name: str, times: lis
     return {
         "rows": int(recorded.sum()),
         "events": int(known.event.sum()),
-        "concordance": scorers.concordance_index(model, X, own, endpoint=name),
-        "concordance_ipcw": scorers.concordance_index_ipcw(model, X, own, endpoint=name),
-        "integrated_brier_score": -scorers.neg_integrated_brier_score(model, X, own, endpoint=name, times=times),
+        "concordance": scorers.concordance_index_scorer(model, X, own, endpoint=name),
+        "concordance_ipcw": scorers.concordance_index_ipcw_scorer(model, X, own, endpoint=name),
+        "integrated_brier_score": -scorers.neg_integrated_brier_score_scorer(model, X, own, times=times or "central"),
         "d_calibration": calibration.statistic,
         "d_calibration_p": calibration.p_value,
         "log_likelihood": float("nan"),

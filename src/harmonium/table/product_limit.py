@@ -141,12 +141,19 @@ class ProductLimit:
         >>> curve.between([0.0, 1.0], 2.0)
         array([0.33333333, 0.5       ])
         """
-        lost = self.factors == 0.0
-        n_lost = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lost)])
-        kept = _from_start(np.cumprod(np.where(lost, 1.0, self.factors), dtype=np.float64))
+        n_lost = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.factors == 0.0)])
+        survival = _from_start(self.without_losses().survival)
         first = np.where(np.asarray(start, dtype=np.float64) > 0.0, self._n_until(start), 0)
         last = self._n_until(time)
-        return np.where(n_lost[last] == n_lost[first], kept[last] / kept[first], 0.0)
+        return np.where(n_lost[last] == n_lost[first], survival[last] / survival[first], 0.0)
+
+    def without_losses(self) -> ProductLimit:
+        """The curve that goes on where the whole risk set was lost, as though nothing had happened then.
+
+        Its ratios are conditional probabilities for everybody who was under observation on one side of such a time only.
+        """
+        factors = np.where(self.factors == 0.0, 1.0, self.factors)
+        return ProductLimit(self.times, self.at_risk, self.ended, factors, np.cumprod(factors, dtype=np.float64))
 
     def _n_until(self, time: Any) -> Integers:
         return np.asarray(np.searchsorted(self.times, np.asarray(time, dtype=np.float64), side="right"))

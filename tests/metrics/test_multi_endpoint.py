@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from harmonium.metrics import MetricWarning, concordance_index, global_concordance, joint_concordance, local_concordance
 from tests.metrics.tables import INF, only_metric_warnings, risk_of, structured, study, table
 
-# A recording: an event, a censored time, an interval or nothing, at times that are often the same.
+# An observed time: an event, a censored time, an interval or nothing, at times that are often the same.
 TIME = st.integers(1, 5)
-RECORDING = st.one_of(
+OBSERVED = st.one_of(
     TIME.map(lambda t: (t, t)),
     TIME.map(lambda t: (t, INF)),
     st.tuples(TIME, TIME).filter(lambda bounds: bounds[0] < bounds[1]),
@@ -26,7 +26,7 @@ def cohorts(draw, n_endpoints=2, max_size=7):
     """A table of endpoints and a prediction for each of its cells."""
     n_rows = draw(st.integers(2, max_size))
     names = [f"t{e}" for e in range(n_endpoints)]
-    y = table(**{name: draw(st.lists(RECORDING, min_size=n_rows, max_size=n_rows)) for name in names})
+    y = table(**{name: draw(st.lists(OBSERVED, min_size=n_rows, max_size=n_rows)) for name in names})
     predicted = draw(st.lists(st.lists(RISK, min_size=n_endpoints, max_size=n_endpoints), min_size=n_rows, max_size=n_rows))
     return y, np.array(predicted, dtype=float)
 
@@ -273,13 +273,6 @@ def test_missing_predictions_make_it_nan(metric):
 
 def test_predicted_times_may_be_infinite():
     assert local_concordance(table(a=[(1, 1), (1, 1)], b=[(2, 2), (2, 2)]), [[1.0, INF], [INF, INF]]) == 0.75
-
-
-@pytest.mark.parametrize("metric", SEVERAL)
-def test_late_entry_is_ignored_with_a_warning(metric):
-    y = table(a=[(2, 2, 1), (4, 4, 0)], b=[(3, 3, 1), (5, 5, 0)])
-    with pytest.warns(MetricWarning, match="late entry is ignored"):
-        assert metric(y, [[1, 3], [0, 2]]) == 1.0
 
 
 @pytest.mark.parametrize("metric", SEVERAL)
