@@ -71,6 +71,14 @@ def test_follow_up_has_ended_where_an_endpoint_was_censored_last():
     np.testing.assert_array_equal(found.quantiles_after(9.0, 2), [7, 7])
 
 
+def test_who_entered_late_counts_in_the_follow_up_from_then_on():
+    """At 3, two of the four were under observation; at 6 and 7 all that are left."""
+    y = table(death=[(3, INF, 0), (4, 4, 0), (6, INF, 3), (7, INF, 5)])
+    found = CensoringDistribution.fit(parse_endpoints(y))
+    np.testing.assert_allclose(found.ends, [3, 6, 7])
+    np.testing.assert_allclose(found.probabilities, [1 / 2, 1 / 4, 1 / 4])
+
+
 def test_follow_up_that_never_ends_has_no_horizon():
     assert CensoringDistribution.fit(parse_endpoints(structured([True, True], [1.0, 2.0]))).horizon == INF
 

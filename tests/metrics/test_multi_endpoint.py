@@ -279,3 +279,37 @@ def test_predicted_times_may_be_infinite():
 def test_predictions_must_fit_rows_and_endpoints(metric):
     with pytest.raises(ValueError, match=r"the shape \(1, 1\).*found \(1,\)"):
         metric(structured([True], [1.0]), [1.0])
+
+
+# --- late entry ---
+
+
+@settings(max_examples=40)
+@given(cohorts(n_endpoints=2))
+@pytest.mark.parametrize("metric", SEVERAL)
+def test_entry_at_the_start_is_no_late_entry(metric, cohort):
+    y, predicted = cohort
+    entered = y.copy()
+    for name in ("t0", "t1"):
+        entered[name, "entry"] = 0.0
+    entered = entered[[(name, kind) for name in ("t0", "t1") for kind in ("lower", "upper", "entry")]]
+    assert value(metric, entered, predicted) == pytest.approx(value(metric, y, predicted), nan_ok=True)
+
+
+def test_subjects_are_compared_only_if_the_later_one_had_entered():
+    y = table(os=[(2, 2, 0), (4, 4, 3), (5, 5, 0)])  # the second had not entered when the first had the event
+    assert joint_concordance(y, [[2], [3], [1]]) == 1.0
+    assert global_concordance(y, [[2], [3], [1]]) == 1.0
+    assert joint_concordance(table(os=[(2, 2), (4, 4), (5, 5)]), [[2], [3], [1]]) == pytest.approx(2 / 3)
+
+
+def test_an_interval_begins_after_its_lower_bound():
+    """An event between 2 and 3 comes after entry at 2, an event at 2 does not."""
+    assert joint_concordance(table(os=[(2, 3, 0), (4, 4, 2)]), [[1], [0]]) == 1.0
+    with pytest.warns(MetricWarning, match="no two subjects"):
+        joint_concordance(table(os=[(2, 2, 0), (4, 4, 2)]), [[1], [0]])
+
+
+def test_events_of_a_subject_are_compared_only_if_the_later_one_was_looked_for():
+    y = table(a=[(2, 2, 0), (2, 2, 0)], b=[(4, 4, 3), (4, 4, 1)])
+    assert local_concordance(y, [[2, 1], [1, 2]]) == 1.0

@@ -141,7 +141,8 @@ def _kaplan_meier_ibs(observed: Observed, train: Observed, grid: Array) -> float
 def _log_likelihood(model: Any, X: Any, y: Any, known: Endpoints, e: int) -> Estimate:
     """Of one endpoint, the others being unknown: the mean over rows in which something is known."""
     rows = ~known.unknown[:, e]
-    only = _only(known, e, getattr(model, "endpoint_names_", known.names), getattr(y, "index", None))
+    names = getattr(model, "endpoint_names_", None) or getattr(model, "endpoint_names", known.names)
+    only = _only(known, e, names, getattr(y, "index", getattr(X, "index", None)))
     values = np.asarray(model.log_likelihood(X, only), dtype=np.float64)[rows]
     if not values.size or np.isnan(values).any():
         reason = "it is missing for some rows" if values.size else "there are no rows"

@@ -144,7 +144,7 @@ def neg_energy_score_scorer(estimator: Any, X: Any, y: Any, *, n_draws: int = 10
     If subjects entered late, times are drawn given that there was no event until entry.
     """
     known = parse_endpoints(y)
-    given = {"given": _event_free_at_entry(known, getattr(y, "index", None))} if (known.entry > 0.0).any() else {}
+    given = {"given": _event_free_at_entry(known, getattr(y, "index", getattr(X, "index", None)))} if (known.entry > 0.0).any() else {}
     draws = estimator.draw_times(X, n_draws=n_draws, random_state=random_state, **given)
     return -energy_score(y, draws, y_train=y_train)
 
