@@ -12,7 +12,7 @@ from harmonium.errors import MetricWarning
 from harmonium.metrics.brier import integrated
 from harmonium.metrics.calibration import calibration
 from harmonium.metrics.concordance import harrell, uno
-from harmonium.metrics.observed import Estimate, Observed, place_of, right_censored
+from harmonium.metrics.observed import Estimate, Observed, place_of, right_censored, something_observed
 from harmonium.metrics.predictions import Predictions
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
@@ -84,7 +84,7 @@ def evaluate(
     --------
     >>> import harmonium as hm
     >>> X, y = hm.datasets.load_nvalt8()
-    >>> model = hm.SurvivalHarmonium(n_hidden=1, n_starts=1, random_state=0).fit(X, y)
+    >>> model = hm.SurvivalHarmonium(n_hidden=1, random_state=0).fit(X, y)
     >>> found = evaluate(model, X, y)
     >>> found[["rows", "events"]]
               rows  events
@@ -103,7 +103,7 @@ def evaluate(
     rows = []
     for e, name in zip(places, names, strict=True):
         observed = right_censored(known, name)
-        row: dict[str, float] = {"rows": int((~known.unknown[:, e]).sum()), "events": int(known.event[:, e].sum())}
+        row: dict[str, float] = {"rows": int(something_observed(known)[:, e].sum()), "events": int(known.event[:, e].sum())}
         row |= _metrics(predictions, observed, observed if train is None else right_censored(train, name), times, n_bins)
         found = _log_likelihood(model, X, y, known, e) if with_likelihood else Estimate(np.nan, np.nan)
         rows.append(row | _columns("log_likelihood", found))
@@ -140,7 +140,7 @@ def _kaplan_meier_ibs(observed: Observed, train: Observed, grid: Array) -> float
 
 def _log_likelihood(model: Any, X: Any, y: Any, known: Endpoints, e: int) -> Estimate:
     """Of one endpoint, the others being unknown: the mean over rows in which something is known."""
-    rows = ~known.unknown[:, e]
+    rows = something_observed(known)[:, e]
     names = getattr(model, "endpoint_names_", None) or getattr(model, "endpoint_names", known.names)
     only = _only(known, e, names, getattr(y, "index", getattr(X, "index", None)))
     values = np.asarray(model.log_likelihood(X, only), dtype=np.float64)[rows]

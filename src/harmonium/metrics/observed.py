@@ -19,7 +19,17 @@ from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit
 from harmonium.typing import Array, Booleans
 
-__all__ = ["Estimate", "Observed", "as_predictions", "count", "interval_censored", "observe", "place_of", "right_censored"]
+__all__ = [
+    "Estimate",
+    "Observed",
+    "as_predictions",
+    "count",
+    "interval_censored",
+    "observe",
+    "place_of",
+    "right_censored",
+    "something_observed",
+]
 
 
 class Estimate(NamedTuple):
@@ -106,9 +116,14 @@ def right_censored(known: Endpoints, endpoint: str | None = None) -> Observed:
     if between.any():
         verb = "is left out: its" if between.sum() == 1 else "are left out: their"
         warn(f"{count(between.sum(), 'row')} of {known.names[e]!r} {verb} event lies between two times", MetricWarning)
-    nothing = np.isinf(known.upper[:, e]) & (known.lower[:, e] <= known.entry[:, e])
-    rows = ~between & ~nothing
+    rows = ~between & something_observed(known)[:, e]
     return Observed(known.names[e], known.event[rows, e], known.lower[rows, e], known.entry[rows, e], rows)
+
+
+def something_observed(known: Endpoints) -> Booleans:
+    """Where something is known: neither nothing at all, nor only that there was no event until entry."""
+    out: Booleans = np.isfinite(known.upper) | (known.lower > known.entry)
+    return out
 
 
 def interval_censored(known: Endpoints) -> Booleans:

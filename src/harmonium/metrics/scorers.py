@@ -63,7 +63,7 @@ def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | 
     >>> import harmonium as hm
     >>> from sklearn.model_selection import cross_validate
     >>> X, y = hm.datasets.make_three_way(100, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=1, n_starts=1, max_iter=5, random_state=0)
+    >>> model = hm.SurvivalHarmonium(n_hidden=1, random_state=0)
     >>> cross_validate(model, X, y, scoring=concordance_index_scorer, cv=2)["test_score"].shape
     (2,)
     """
