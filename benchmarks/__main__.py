@@ -5,9 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import contrastive, explorer_latency, fit_speed, kernels, landmark, parity, prediction_speed, quality, three_way
+from benchmarks import (
+    concordance_speed,
+    contrastive,
+    explorer_latency,
+    fit_speed,
+    kernels,
+    landmark,
+    parity,
+    prediction_speed,
+    quality,
+    three_way,
+)
 
 _BENCHMARKS: dict[str, Callable[[], None]] = {
+    "concordance_speed": concordance_speed.run,
     "contrastive": contrastive.run,
     "explorer_latency": explorer_latency.run,
     "fit_speed": fit_speed.run,

@@ -34,7 +34,7 @@ def study(name):
 
 
 def study_endpoints():
-    """Every endpoint of every study: its name, its recordings as scikit-survival takes them, the table, and a risk for every row."""
+    """Every endpoint of every study: its name, its observed times as scikit-survival takes them, the table, and a risk for every row."""
     for name in STUDIES:
         X, y = study(name)
         known = parse_endpoints(y)

@@ -8,7 +8,7 @@ from sksurv.metrics import concordance_index_ipcw as sksurv_ipcw
 
 import harmonium as hm
 from harmonium.metrics import MetricWarning, concordance_index, concordance_index_ipcw
-from tests.metrics.tables import INF, structured, study_endpoints, table
+from tests.metrics.tables import INF, risk_of, structured, study_endpoints, table
 
 ENDPOINTS = [pytest.param(*rest, id=label) for label, *rest in study_endpoints()]
 
@@ -47,7 +47,7 @@ def test_events_beyond_the_reach_of_the_censoring_estimate_are_left_out_with_a_w
     y = structured([True, True, True, False], [1.0, 2.0, 8.0, 9.0])
     risk = [3.0, 4.0, 2.0, 1.0]
     short = structured([True, False, True], [1.5, 2.5, 5.0])
-    with pytest.warns(MetricWarning, match="leaves out 1 events: nothing is known of the censoring from 5 on"):
+    with pytest.warns(MetricWarning, match="leaves out 1 event: nothing is known of the censoring from 5 on"):
         index = concordance_index_ipcw(y, risk, y_train=short)
     assert index == pytest.approx(sksurv_ipcw(short, y, np.array(risk), tau=5.0)[0], abs=1e-12)
 
@@ -55,7 +55,7 @@ def test_events_beyond_the_reach_of_the_censoring_estimate_are_left_out_with_a_w
 def test_no_event_counts_where_nobody_is_known_to_stay_uncensored():
     """Censoring in the last week makes its estimated probability one then: an event in that week has no weight."""
     y = structured([True, True, False, False], [1.0, 52.0, 52.0, 52.0])
-    with pytest.warns(MetricWarning, match="leaves out 1 events"):
+    with pytest.warns(MetricWarning, match="leaves out 1 event"):
         assert concordance_index_ipcw(y, [1.0, 2.0, 0.0, 0.0]) == pytest.approx(2 / 3)
 
 
@@ -106,21 +106,16 @@ def test_rows_that_are_unknown_do_not_count_whatever_is_predicted_for_them():
 
 def test_rows_between_two_times_are_left_out_with_a_warning():
     y = table(os=[(1, 1), (1, 4), (2, INF), (3, 3)])
-    with pytest.warns(MetricWarning, match="1 rows of 'os' are left out: their event lies between two times"):
+    with pytest.warns(MetricWarning, match="1 row of 'os' is left out: its event lies between two times"):
         assert concordance_index(y, [3.0, 9.0, 2.0, 4.0]) == 0.5
 
 
-def test_late_entry_is_ignored_with_a_warning():
-    y = table(os=[(1, 1, 0), (2, INF, 0), (3, 3, 2)])
-    with pytest.warns(MetricWarning, match="late entry is ignored"):
-        assert concordance_index(y, [3.0, 2.0, 4.0]) == 0.5
-
-
-def test_one_of_several_endpoints_must_be_named():
-    _, y = hm.datasets.load_nvalt8()
-    with pytest.raises(ValueError, match="endpoint must be one of 'os', 'rfs'; found None"):
-        concordance_index(y, np.zeros(len(y)))
-    with pytest.raises(ValueError, match="found 'pfs'"):
+def test_without_a_name_it_is_the_first_endpoint():
+    X, y = hm.datasets.load_nvalt8()
+    risk = risk_of(X)
+    assert concordance_index(y, risk) == concordance_index(y, risk, endpoint="os")
+    assert concordance_index_ipcw(y, risk) == concordance_index_ipcw(y, risk, endpoint="os")
+    with pytest.raises(ValueError, match="endpoint must be one of 'os', 'rfs'; found 'pfs'"):
         concordance_index_ipcw(y, np.zeros(len(y)), endpoint="pfs")
 
 

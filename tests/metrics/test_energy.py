@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
 from harmonium.metrics import MetricWarning, energy_score
-from harmonium.metrics.follow_up import FollowUp
+from harmonium.metrics.censoring import CensoringDistribution
 from harmonium.table.endpoints import parse_endpoints
 from tests.metrics.tables import INF, structured, table
 
@@ -30,7 +30,7 @@ def test_without_censoring_it_is_the_plain_energy_score():
     assert energy_score(y, draws) == pytest.approx(expected, rel=1e-12)
 
 
-def test_times_are_compared_only_as_far_as_the_subject_was_watched():
+def test_times_are_compared_only_as_far_as_the_subject_was_observed():
     """Relapse at 3, alive at 9: draws (3, 12) and (6, 5) are (3, 9) and (6, 5), 0 and 5 from (3, 9), and 5 apart."""
     y = table(relapse=[(3, 3)], death=[(9, INF)])
     assert energy_score(y, [[[3, 12]], [[6, 5]]]) == pytest.approx(0.5 * (0 + 5) - 0.5 * 5)
@@ -39,7 +39,7 @@ def test_times_are_compared_only_as_far_as_the_subject_was_watched():
 
 
 def test_unknown_follow_up_is_averaged_over():
-    """An event at 2; others were watched until 1, 4 and 6, so that the follow-up is 4 or 6 with equal probability."""
+    """An event at 2; others were observed until 1, 4 and 6, so that the follow-up is 4 or 6 with equal probability."""
     y = structured([True, False, False, False], [2.0, 1.0, 4.0, 6.0])
     draws = np.array([[3.0, 0.0, 9.0, 9.0], [5.0, 9.0, 9.0, 9.0]])[:, :, None]
     until_4, until_6 = 0.5 * (1 + 2) - 0.5 * 1, 0.5 * (1 + 3) - 0.5 * 2
@@ -63,7 +63,7 @@ def test_an_endpoint_of_which_nothing_is_known_does_not_contribute():
 def test_follow_up_has_ended_where_an_endpoint_was_censored_last():
     """Ended at 3, 6 and 7; going on at 4, with a death, and at 5, with a relapse after death had last been looked for."""
     y = table(death=[(3, INF), (4, 4), (2, INF), (6, INF), (7, INF)], relapse=[(1, 1), (0, INF), (5, 5), (6, INF), (2, 2)])
-    found = FollowUp.fit(parse_endpoints(y))
+    found = CensoringDistribution.fit(parse_endpoints(y))
     np.testing.assert_allclose(found.ends, [3, 6, 7])
     np.testing.assert_allclose(found.probabilities, [1 / 5, 2 / 5, 2 / 5])
     assert found.horizon == 7.0
@@ -71,8 +71,16 @@ def test_follow_up_has_ended_where_an_endpoint_was_censored_last():
     np.testing.assert_array_equal(found.quantiles_after(9.0, 2), [7, 7])
 
 
+def test_who_entered_late_counts_in_the_follow_up_from_then_on():
+    """At 3, two of the four were under observation; at 6 and 7 all that are left."""
+    y = table(death=[(3, INF, 0), (4, 4, 0), (6, INF, 3), (7, INF, 5)])
+    found = CensoringDistribution.fit(parse_endpoints(y))
+    np.testing.assert_allclose(found.ends, [3, 6, 7])
+    np.testing.assert_allclose(found.probabilities, [1 / 2, 1 / 4, 1 / 4])
+
+
 def test_follow_up_that_never_ends_has_no_horizon():
-    assert FollowUp.fit(parse_endpoints(structured([True, True], [1.0, 2.0]))).horizon == INF
+    assert CensoringDistribution.fit(parse_endpoints(structured([True, True], [1.0, 2.0]))).horizon == INF
 
 
 # --- proper ---
@@ -178,8 +186,8 @@ def test_draws_beyond_the_follow_up_are_all_the_same(cohort):
 # --- what cannot be computed ---
 
 
-def test_without_recordings_it_is_nan_with_a_reason():
-    with pytest.warns(MetricWarning, match="there are no recordings"):
+def test_without_observed_times_it_is_nan_with_a_reason():
+    with pytest.warns(MetricWarning, match="nothing was observed"):
         assert np.isnan(energy_score(table(a=[(0, INF)]), np.ones((2, 1, 1))))
 
 
@@ -196,7 +204,7 @@ def test_draws_of_never_are_fine_where_follow_up_ends():
 def test_rows_between_two_times_are_left_out_with_a_warning():
     y = table(a=[(1, 1), (1, 3)])
     draws = np.array([[2.0, 9.0], [4.0, 9.0]])[:, :, None]
-    with pytest.warns(MetricWarning, match="leaves out 1 rows: an event lies between two times"):
+    with pytest.warns(MetricWarning, match="leaves out 1 row: an event lies between two times"):
         assert energy_score(y, draws) == pytest.approx(2 - 1)
 
 

@@ -11,7 +11,7 @@ from tests.metrics.tables import INF, only_metric_warnings, structured, table
 N_FOLDS = 1000
 
 
-def random_recordings(rng):
+def random_times(rng):
     """A fold of one to nine subjects, or none, most of them degenerate in some way."""
     n_rows = rng.integers(0, 10)
     time = rng.choice([0.0, 1.0, 2.0, 2.5, 4.0, 8.0], n_rows) if rng.random() < 0.7 else rng.exponential(3.0, n_rows)
@@ -19,7 +19,7 @@ def random_recordings(rng):
     kind = rng.random(n_rows)
     lower = np.where(kind < 0.1, 0.0, time)
     upper = np.where(kind < 0.1, INF, np.where(event, np.where(kind > 0.9, time + 1.0, time), INF))
-    entry = np.where(rng.random(n_rows) < 0.5, 0.0, lower / 2.0) if rng.random() < 0.1 else np.zeros(n_rows)
+    entry = np.where(rng.random(n_rows) < 0.5, 0.0, lower / 2.0) if rng.random() < 0.3 else np.zeros(n_rows)
     return np.column_stack([lower, upper, entry]).reshape(n_rows, 3)
 
 
@@ -32,7 +32,7 @@ def random_predictions(rng, shape):
 
 def single_endpoint_values(rng):
     """Every metric of one endpoint on a random fold."""
-    recorded, training = random_recordings(rng), random_recordings(rng)
+    recorded, training = random_times(rng), random_times(rng)
     if rng.random() < 0.5:
         y, y_train = table(os=recorded.tolist()) if len(recorded) else structured([], []), None
     else:  # as scikit-survival has it, with training rows
@@ -54,7 +54,7 @@ def several_endpoint_values(rng):
     """Every metric of several endpoints on a random fold."""
     n_rows = 0
     while n_rows == 0:
-        rows = [random_recordings(rng), random_recordings(rng)]
+        rows = [random_times(rng), random_times(rng)]
         n_rows = min(map(len, rows))
     y = table(os=rows[0][:n_rows].tolist(), rfs=rows[1][:n_rows].tolist())
     y_train = None if rng.random() < 0.5 else y.iloc[: rng.integers(1, n_rows + 1)]

@@ -97,7 +97,7 @@ def test_scikit_learn_takes_it():
     X, y = hm.datasets.load_nvalt8()
     cv = MultiEndpointStratifiedKFold(4, shuffle=True, random_state=0)
     assert cv.get_n_splits() == 4
-    assert cross_validate(Age(), X, y, cv=cv, scoring=scorers.global_concordance)["test_score"].shape == (4,)
+    assert cross_validate(Age(), X, y, cv=cv, scoring=scorers.global_concordance_scorer)["test_score"].shape == (4,)
     assert repr(clone(cv, safe=False)) == "MultiEndpointStratifiedKFold(n_splits=4, random_state=0, shuffle=True)"
 
 

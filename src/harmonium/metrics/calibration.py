@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from harmonium.metrics.recordings import as_predictions, right_censored
+from harmonium.metrics.observed import Observed, as_predictions, observe
 from harmonium.metrics.undefined import undefined
-from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 
-__all__ = ["DCalibration", "d_calibration"]
+__all__ = ["DCalibration", "calibration", "d_calibration"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class DCalibration:
     p_value : float
         Probability of as large a statistic if the model is calibrated; conservative where subjects are censored.
     proportions : ndarray of shape (n_bins,)
-        Share of the subjects in each bin of predicted survival, from [0, 1 / n_bins) up.
+        Proportion of the subjects in each bin of predicted survival, from [0, 1 / n_bins) up.
     """
 
     statistic: float
@@ -38,7 +37,7 @@ class DCalibration:
 def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins: int = 10) -> DCalibration:
     r"""Test whether predicted survival at the event is uniform, as it is if the model is right (Haider et al. 2020).
 
-    With :math:`s_i = S_i(t_i)`, predicted survival at the recorded time, a subject with an event counts in the bin that holds
+    With :math:`s_i = S_i(t_i)`, predicted survival at the observed time, a subject with an event counts in the bin that holds
     :math:`s_i`. Of a censored one it is known only that survival at its event will be below :math:`s_i`, so it is spread evenly
     over :math:`[0, s_i]`: bin :math:`[a, b)` gets
 
@@ -51,12 +50,12 @@ def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins:
     ----------
     y : DataFrame or structured array
         What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time). Rows unknown for the endpoint, and those whose
-        event lies between two times, do not count (see ``harmonium.metrics.recordings``).
+        event lies between two times, do not count.
     survival : array_like of shape (n_rows,)
-        Predicted probability of no event until the subject's own recorded time. For subjects that entered late, given that there
+        Predicted probability of no event until the subject's own observed time. For subjects that entered late, given that there
         was none until entry, S(t) / S(entry).
     endpoint : str, optional
-        May be left out if there is only one.
+        By default the first.
     n_bins : int
 
     Returns
@@ -76,9 +75,13 @@ def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins:
     >>> d_calibration(y, [0.9, 0.1, 0.75], n_bins=2)
     DCalibration(statistic=0.0370..., p_value=0.8473..., proportions=array([0.55555556, 0.44444444]))
     """
-    known = right_censored(parse_endpoints(y), endpoint)
-    survival = as_predictions(survival, known.rows.size)[known.rows]
-    metric = f"D-calibration of {known.name!r}"
+    return calibration(observe(y, endpoint)[0], survival, n_bins)
+
+
+def calibration(observed: Observed, survival: Any, n_bins: int) -> DCalibration:
+    """D-calibration; ``survival`` is of all rows of the table."""
+    survival = as_predictions(survival, observed.rows.size)[observed.rows]
+    metric = f"D-calibration of {observed.name!r}"
     nothing = np.full(n_bins, np.nan)
     if not survival.size:
         return DCalibration(undefined(metric, "there are no subjects"), np.nan, nothing)
@@ -86,8 +89,8 @@ def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins:
         return DCalibration(undefined(metric, "predictions are missing"), np.nan, nothing)
     if (survival < 0.0).any() or (survival > 1.0).any():
         raise ValueError(f"survival must lie between 0 and 1; found {survival.min():g} to {survival.max():g}")
-    at_event = np.minimum((survival[known.event] * n_bins).astype(int), n_bins - 1)
-    counts = np.bincount(at_event, minlength=n_bins) + _spread(survival[~known.event], n_bins)
+    at_event = np.minimum((survival[observed.event] * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(at_event, minlength=n_bins) + _spread(survival[~observed.event], n_bins)
     expected = survival.size / n_bins
     statistic = float(np.sum((counts - expected) ** 2) / expected)
     return DCalibration(statistic, float(chi2.sf(statistic, n_bins - 1)), counts / survival.size)

@@ -1,34 +1,35 @@
-"""Concordance of one endpoint: Harrell's, and Uno's, which does not depend on the censoring. Computed by scikit-survival."""
+"""Concordance of one endpoint: Harrell's index, and Uno's, which does not depend on the censoring."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sksurv.exceptions import NoComparablePairException
-from sksurv.metrics import concordance_index_censored
-from sksurv.metrics import concordance_index_ipcw as sksurv_ipcw
 
-from harmonium.metrics.recordings import Recordings, as_predictions, ignore_entry, right_censored
-from harmonium.metrics.undefined import caution, undefined
-from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.errors import MetricWarning, warn
+from harmonium.metrics.observed import Estimate, Observed, as_predictions, count, observe
+from harmonium.metrics.pairs import Pairs
+from harmonium.metrics.undefined import undefined
+from harmonium.typing import Array, Booleans
 
-__all__ = ["concordance_index", "concordance_index_ipcw", "harrell"]
+__all__ = ["concordance_index", "concordance_index_ipcw", "harrell", "uno"]
 
 
 def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None) -> float:
     """Harrell's concordance index: how often, of two subjects, the one with the higher risk has the event first.
 
+    Two subjects can be compared if one has an event while the other is under observation and remains event-free; a subject censored at
+    the very time of the event counts as event-free then. Risks that differ by no more than 1e-8 are tied, and count one half.
+
     Parameters
     ----------
     y : DataFrame or structured array
         What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time). Rows unknown for the endpoint, and those whose
-        event lies between two times, do not count; late entry is ignored (see ``harmonium.metrics.recordings``).
+        event lies between two times, do not count. A subject that entered late is compared only with events after its entry.
     risk : array_like of shape (n_rows,)
         Higher means sooner.
     endpoint : str, optional
-        May be left out if there is only one.
+        By default the first.
 
     Returns
     -------
@@ -42,24 +43,14 @@ def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None) -> floa
     >>> concordance_index(y, [0.9, 0.1, 0.9])
     0.75
     """
-    table = parse_endpoints(y)
-    ignore_entry(table)
-    return harrell(table, risk, endpoint)
-
-
-def harrell(table: Endpoints, risk: Any, endpoint: str | None) -> float:
-    """Harrell's index, of endpoints that have been read."""
-    known = right_censored(table, endpoint)
-    risk = as_predictions(risk, known.rows.size)[known.rows]
-    metric = f"the concordance index of {known.name!r}"
-    reason = _obstacle(known, risk)
-    if reason:
-        return undefined(metric, reason)
-    return _concordance(metric, lambda: concordance_index_censored(known.event, known.time, risk))
+    return harrell(observe(y, endpoint)[0], risk).value
 
 
 def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None, tau: float | None = None) -> float:
-    """Uno's concordance index: pairs are weighted by the inverse probability of not being censored.
+    r"""Uno's concordance index: pairs are weighted by the inverse probability of not being censored.
+
+    With G the distribution of the censoring, an event at t has the weight :math:`G(t)^{-2}`: both subjects of a pair remained
+    uncensored until then. If they entered at a and b, the pair has the weight :math:`G(a) G(b) / G(t)^2`.
 
     Parameters
     ----------
@@ -68,9 +59,9 @@ def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_
     risk : array_like of shape (n_rows,)
         Higher means sooner.
     endpoint : str, optional
-        May be left out if there is only one.
+        By default the first.
     y_train : DataFrame or structured array, optional
-        Where the distribution of censoring is estimated; by default in ``y`` itself.
+        Where the distribution of the censoring is estimated; by default in ``y`` itself.
     tau : float, optional
         Only events before this time count. Events beyond the reach of the censoring estimate (its last time, or before it if its
         last subject was censored) never do; a warning says so.
@@ -80,6 +71,11 @@ def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_
     float
         NaN, with a warning, if no two subjects can be compared.
 
+    References
+    ----------
+    Uno, Cai, Pencina, D'Agostino and Wei, On the C-statistics for evaluating overall adequacy of risk prediction procedures with
+    censored survival data, Statistics in Medicine 30 (2011).
+
     Examples
     --------
     >>> import numpy as np
@@ -87,47 +83,71 @@ def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_
     >>> round(concordance_index_ipcw(y, [0.9, 0.1, 0.1, 0.9]), 4)
     0.4762
     """
-    table = parse_endpoints(y)
-    ignore_entry(table)
-    known = right_censored(table, endpoint)
-    train = known if y_train is None else right_censored(parse_endpoints(y_train), endpoint)
-    risk = as_predictions(risk, known.rows.size)[known.rows]
-    metric = f"Uno's concordance index of {known.name!r}"
-    reason = _obstacle(known, risk)
+    return uno(*observe(y, endpoint, y_train), risk, tau=tau).value
+
+
+def harrell(observed: Observed, risk: Any, *, with_error: bool = False) -> Estimate:
+    """Harrell's index, with its standard error if asked for; ``risk`` is of all rows of the table."""
+    risk = as_predictions(risk, observed.rows.size)[observed.rows]
+    metric = f"the concordance index of {observed.name!r}"
+    reason = _obstacle(observed, risk)
     if reason:
-        return undefined(metric, reason)
+        return Estimate(undefined(metric, reason), np.nan)
+    ones = np.ones(risk.size)
+    return _index(metric, observed, risk, observed.event, ones, ones, with_error)
+
+
+def uno(observed: Observed, train: Observed, risk: Any, *, tau: float | None = None, with_error: bool = False) -> Estimate:
+    """Uno's index, with its standard error if asked for; ``risk`` is of all rows of the table."""
+    risk = as_predictions(risk, observed.rows.size)[observed.rows]
+    metric = f"Uno's concordance index of {observed.name!r}"
+    reason = _obstacle(observed, risk)
+    if reason:
+        return Estimate(undefined(metric, reason), np.nan)
     if not train.event.any():
-        return undefined(metric, "there are no events where the censoring is estimated")
+        return Estimate(undefined(metric, "there are no events where the censoring is estimated"), np.nan)
+    censoring = train.censoring()
     end = np.inf if tau is None else float(tau)
-    beyond = known.event & (known.time < end) & (known.time >= _reach(train))
+    before_end = observed.event & (observed.time < end)
+    uncensored = np.where(observed.time <= censoring.last, censoring.between(observed.entry, observed.time), 0.0)
+    beyond = before_end & (uncensored == 0.0)
     if beyond.any():
-        end = _reach(train)
-        caution(f"{metric} leaves out {beyond.sum()} events: nothing is known of the censoring from {train.time.max():g} on")
-    if not (known.event & (known.time < end)).any():
-        return undefined(metric, f"there are no events before {end:g}")
-    return _concordance(metric, lambda: sksurv_ipcw(train.structured(), known.structured(), risk, tau=end))
+        end = min(censoring.last, float(observed.time[beyond].min()))
+        warn(f"{metric} leaves out {count(beyond.sum(), 'event')}: nothing is known of the censoring from {end:g} on", MetricWarning)
+    counted = before_end & ~beyond
+    if not counted.any():
+        return Estimate(undefined(metric, f"there are no events before {end:g}"), np.nan)
+    # A pair of i, with an event at t, and j has the weight 1 / (G(t) / G(a)) of i times 1 / G(t) times G(b) of j.
+    reference = censoring.without_losses()
+    weight = np.divide(1.0, uncensored * reference.at(observed.time), out=np.zeros(risk.size), where=counted)
+    at_entry = np.where(observed.entry > 0.0, reference.at(observed.entry), 1.0)
+    return _index(metric, observed, risk, counted, weight, at_entry, with_error)
 
 
-def _obstacle(known: Recordings, risk: Any) -> str:
+def _obstacle(observed: Observed, risk: Array) -> str:
     """Why nothing can be computed, if so."""
-    if known.time.size < 2:
+    if observed.time.size < 2:
         return "there are fewer than two subjects"
-    if not known.event.any():
+    if not observed.event.any():
         return "there are no events"
     return "" if np.isfinite(risk).all() else "predictions are missing or infinite"
 
 
-def _reach(train: Recordings) -> float:
-    """The estimated probability of being uncensored is positive before this time."""
-    last = train.time.max()
-    ends_with_events = train.event[train.time == last].all()
-    return float(np.nextafter(last, np.inf) if ends_with_events else last)
+def _index(metric: str, observed: Observed, risk: Array, counted: Booleans, weight: Array, mass: Array, with_error: bool) -> Estimate:
+    """The weight of agreeing pairs over that of all.
 
-
-def _concordance(metric: str, compute: Callable[[], Any]) -> float:
-    try:
-        with np.errstate(invalid="ignore"):  # no pairs: scikit-survival raises, or divides zero by zero
-            index = float(compute()[0])
-    except NoComparablePairException:
-        index = np.nan
-    return undefined(metric, "no two subjects can be compared") if np.isnan(index) else index
+    With N and D the two sums, and :math:`N_s`, :math:`D_s` the parts in which subject s is one of the two, its influence on the index
+    C = N / D is :math:`(N_s - C D_s) / D`. The sum of their squares is the variance of C by the infinitesimal jackknife, in which
+    the weights are taken as known.
+    """
+    pairs = Pairs.of(observed.time, observed.event, observed.entry, risk, counted)
+    sums = pairs.by_event(mass)
+    compared = float(weight @ sums.compared)
+    if not compared > 0.0:
+        return Estimate(undefined(metric, "no two subjects can be compared"), np.nan)
+    index = float(weight @ sums.agreeing) / compared
+    if not with_error:
+        return Estimate(index, np.nan)
+    other = pairs.by_comparator(weight)
+    influence = weight * (sums.agreeing - index * sums.compared) + mass * (other.agreeing - index * other.compared)
+    return Estimate(index, float(np.linalg.norm(influence)) / compared)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from harmonium.metrics.follow_up import FollowUp, last_contact
-from harmonium.metrics.recordings import interval_censored
-from harmonium.metrics.undefined import caution, undefined
+from harmonium.errors import MetricWarning, warn
+from harmonium.metrics.censoring import CensoringDistribution, last_contact
+from harmonium.metrics.observed import count, interval_censored
+from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.typing import Array
 
@@ -20,9 +21,9 @@ _N_ENDS = 10
 
 
 def energy_score(y: Any, draws: Any, *, y_train: Any = None) -> float:
-    r"""Distance between predicted and recorded vectors of event times; the multivariate continuous ranked probability score.
+    r"""Distance between predicted and observed vectors of event times; the multivariate continuous ranked probability score.
 
-    For a subject watched until :math:`c = (c_1, \dots, c_K)`, times are compared as far as they can be observed. With recorded times t
+    For a subject observed until :math:`c = (c_1, \dots, c_K)`, times are compared as far as they can be observed. With observed times t
     and predicted ones T, T', independent of one another,
 
     .. math:: \mathrm{E}\,\lVert \min(T, c) - \min(t, c) \rVert - \tfrac12 \mathrm{E}\,\lVert \min(T, c) - \min(T', c) \rVert,
@@ -31,12 +32,12 @@ def energy_score(y: Any, draws: Any, *, y_train: Any = None) -> float:
     expected score than the true distribution. The means are over all draws and all pairs of different draws, so the score does not
     favour any number of draws.
 
-    A censored endpoint has :math:`c_k` on record. An endpoint with an event does not: to leave its times as they are, and cut only
+    Of a censored endpoint, :math:`c_k` is known. Of an endpoint with an event it is not: to leave its times as they are, and cut only
     those of censored subjects, would reward predictions of early events. Its :math:`c_k` is the subject's follow-up, which is
 
-    * the time of the subject's last recording, if an endpoint was censored then;
+    * the subject's last observed time, if an endpoint was censored then;
     * otherwise unknown, but longer; the score is averaged over its distribution given that it is (Kaplan and Meier's estimate,
-      ``harmonium.metrics.follow_up``), which leaves the expected score what it would be were it known.
+      ``harmonium.metrics.censoring``), which leaves the expected score what it would be were it known.
 
     So follow-up is taken to be common to a subject's endpoints and independent of its events. Nothing is compared beyond the longest
     follow-up.
@@ -78,25 +79,25 @@ def energy_score(y: Any, draws: Any, *, y_train: Any = None) -> float:
         raise ValueError(f"draws must have the shape (n_draws, {n_rows}, {n_endpoints}), with at least two draws; found {draws.shape}")
     between = interval_censored(known).any(axis=1)
     if between.any():
-        caution(f"the energy score leaves out {between.sum()} rows: an event lies between two times")
+        warn(f"the energy score leaves out {count(between.sum(), 'row')}: an event lies between two times", MetricWarning)
     rows = ~between & ~known.unknown.all(axis=1)
     if not rows.any():
-        return undefined("the energy score", "there are no recordings")
+        return undefined("the energy score", "nothing was observed")
     known, train = _subset(known, rows), known if y_train is None else parse_endpoints(y_train)
-    follow_up = FollowUp.fit(_subset(train, ~interval_censored(train).any(axis=1)))
+    follow_up = CensoringDistribution.fit(_subset(train, ~interval_censored(train).any(axis=1)))
     contact, ended = last_contact(known)
     scores = np.empty(len(contact))
     for i, predicted in enumerate(np.moveaxis(draws[:, rows], 1, 0)):
         ends = contact[i : i + 1] if ended[i] else follow_up.quantiles_after(contact[i], _N_ENDS)
-        watched = np.where(known.event[i], np.minimum(ends, follow_up.horizon)[:, None], np.minimum(known.lower[i], follow_up.horizon))
-        scores[i] = np.mean([_score(np.minimum(known.lower[i], until), np.minimum(predicted, until)) for until in watched])
+        until = np.where(known.event[i], np.minimum(ends, follow_up.horizon)[:, None], np.minimum(known.lower[i], follow_up.horizon))
+        scores[i] = np.mean([_score(np.minimum(known.lower[i], end), np.minimum(predicted, end)) for end in until])
     score = float(scores.mean())
     return score if np.isfinite(score) else undefined("the energy score", "predictions are missing or infinite")
 
 
-def _score(recorded: Array, predicted: Array) -> float:
+def _score(observed: Array, predicted: Array) -> float:
     with np.errstate(invalid="ignore"):  # infinite draws
-        return float(np.linalg.norm(predicted - recorded, axis=1).mean() - 0.5 * pdist(predicted).mean())
+        return float(np.linalg.norm(predicted - observed, axis=1).mean() - 0.5 * pdist(predicted).mean())
 
 
 def _subset(known: Endpoints, rows: Any) -> Endpoints:

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sksurv.nonparametric import kaplan_meier_estimator
 from threadpoolctl import threadpool_limits
 
 from harmonium.table.columns import infer_column
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.frames import to_pandas
-from harmonium.typing import Array
+from harmonium.table.product_limit import ProductLimit
+from harmonium.typing import Array, Booleans
 
 __all__ = ["Fidelity", "fidelity"]
 
@@ -39,11 +38,11 @@ class Fidelity:
         can. Well below 0.5, synthetic rows copy real ones: the twin of a row to be classified has the other label.
     survival : DataFrame
         A row for each endpoint: ``distance``, the largest between the two Kaplan-Meier curves, and the time ``at`` which it is found;
-        ``until``, the last time with somebody at risk in both tables, up to which they are compared; shares of events, ``events_real``
+        ``until``, the last time with somebody at risk in both tables, up to which they are compared; proportions of events, ``events_real``
         and ``events_synthetic``. Few are at risk late, so a distance found there says little.
     marginals : DataFrame
-        A row for each covariate: its ``kind``; ``distance``, between 0 and 1, of its distributions where it is recorded
-        (Kolmogorov-Smirnov if numeric, else total variation); shares missing, ``missing_real`` and ``missing_synthetic``.
+        A row for each covariate: its ``kind``; ``distance``, between 0 and 1, of its distributions where it is known
+        (Kolmogorov-Smirnov if numeric, else total variation); proportions missing, ``missing_real`` and ``missing_synthetic``.
     associations : DataFrame
         A row for each pair of covariates or endpoints: the ``measure`` of association, its values ``real`` and ``synthetic``, and their
         ``difference``, positive if the synthetic table has the larger one.
@@ -65,7 +64,7 @@ class Fidelity:
         )
 
 
-def fidelity(real: tuple[Any, Any], synthetic: tuple[Any, Any], random_state: int | None = 0) -> Fidelity:
+def fidelity(real: tuple[Any, Any], synthetic: tuple[Any, Any], *, random_state: int | None = 0) -> Fidelity:
     """Compare a synthetic table with a real one: each covariate, each pair, survival, and all at once.
 
     Two tables from one population differ too. To know what to expect, compare one half of the real table with the other.
@@ -88,7 +87,7 @@ def fidelity(real: tuple[Any, Any], synthetic: tuple[Any, Any], random_state: in
     **Associations** between numeric or binary variables are measured by Spearman's correlation, where the second level of a binary one
     counts as the higher value; between one of these and a categorical variable, by the correlation ratio of ranks; between two
     categorical ones, by Cramér's V. The latter two are corrected for the numbers of rows and levels (Kelley 1935, Bergsma 2013), so
-    that tables of different size can be compared. Rows count where both variables are recorded. An association with a variable that
+    that tables of different size can be compared. Rows count where both variables are known. An association with a variable that
     does not vary is NaN.
 
     **Endpoints** take part in associations as log-rank scores: 1 for an event or 0 for none, less the cumulative hazard of the table
@@ -98,8 +97,8 @@ def fidelity(real: tuple[Any, Any], synthetic: tuple[Any, Any], random_state: in
     Curves and scores take late entry into account. An event between two times counts at their middle. Rows of which nothing is known
     are left out.
 
-    The **classifier** (gradient boosting) sees covariates, recorded times, and whether there was an event. So a synthetic table must be
-    censored as the real one is; otherwise it is told apart by that.
+    The **classifier** (gradient boosting) sees covariates, observed times, and whether there was an event. So a synthetic table must be
+    censored as the real one is; otherwise it is recognized by that.
 
     References
     ----------
@@ -145,7 +144,7 @@ def fidelity(real: tuple[Any, Any], synthetic: tuple[Any, Any], random_state: in
     _require_same("columns", list(X.columns), list(X_synthetic.columns))
     _require_same("endpoints", y.names, y_synthetic.names)
     covariates = [_covariate(X[name], X_synthetic[name]) for name in X.columns]
-    endpoints = [_Endpoint(name, _recordings(y, name), _recordings(y_synthetic, name)) for name in y.names]
+    endpoints = [_Endpoint(name, _observe(y, name), _observe(y_synthetic, name)) for name in y.names]
     return Fidelity(
         auc=_auc(covariates, endpoints, random_state),
         survival=_survival(endpoints),
@@ -207,57 +206,46 @@ def _covariate(real: pd.Series, synthetic: pd.Series) -> _Variable:
 
 
 @dataclass(frozen=True)
-class _Recordings:
-    """Of an endpoint in one table: times, NaN where nothing is known, whether there was an event, and entries."""
+class _Observed:
+    """Of an endpoint in one table: observed times, NaN where nothing is known, whether there was an event, and entries."""
 
     time: Array
-    event: NDArray[np.bool_]
+    event: Booleans
     entry: Array
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Booleans:
         return ~np.isnan(self.time)
 
-    def curve(self) -> tuple[Array, Array]:
-        """Kaplan and Meier's: times and survival from each of them on. The last is the last at which somebody is at risk."""
+    def curve(self) -> ProductLimit:
+        """Kaplan and Meier's. Its last time is the last at which somebody is at risk."""
         known = self.known
-        if not known.any():
-            return np.empty(0), np.empty(0)
-        late = (self.entry[known] > 0.0).any()
-        times, survival = kaplan_meier_estimator(self.event[known], self.time[known], self.entry[known] if late else None)
-        return times, survival
+        return ProductLimit.of_events(self.time[known], self.event[known], self.entry[known])
 
     def scores(self) -> Array:
         """Log-rank scores: events less the cumulative hazard over the time at risk."""
-        times, survival = self.curve()
-        before = np.concatenate([np.ones(1), survival])[:-1]
-        steps = np.divide(before - survival, before, out=np.zeros_like(before), where=before > 0.0)
-        hazard = np.cumsum(steps)
-        at_risk = _step(times, hazard, 0.0, self.time) - np.where(self.entry > 0.0, _step(times, hazard, 0.0, self.entry), 0.0)
-        return np.where(self.known, np.round(self.event - at_risk, 12), np.nan)  # equal ones shall have equal ranks
+        curve = self.curve()
+        hazard = np.concatenate([np.zeros(1), np.cumsum(1.0 - curve.factors)])
+        until, from_ = (hazard[np.searchsorted(curve.times, at, side="right")] for at in (self.time, self.entry))
+        at_risk = until - np.where(self.entry > 0.0, from_, 0.0)
+        return np.where(self.known, np.round(self.event - at_risk, 12), np.nan)  # equal ones must have equal ranks
 
 
-def _recordings(y: Endpoints, name: str) -> _Recordings:
+def _observe(y: Endpoints, name: str) -> _Observed:
     e = y.names.index(name)
     lower, upper, entry = y.lower[:, e], y.upper[:, e], y.entry[:, e]
     event = np.isfinite(upper)
     time = np.where(event, 0.5 * (lower + upper), lower)
-    return _Recordings(np.where(event | (lower > entry), time, np.nan), event, entry)
-
-
-def _step(times: Array, values: Array, first: float, at: Array) -> Array:
-    """A right-continuous step function, with the value ``first`` before all times."""
-    out: Array = np.concatenate([np.array([first]), values])[np.searchsorted(times, at, side="right")]
-    return out
+    return _Observed(np.where(event | (lower > entry), time, np.nan), event, entry)
 
 
 @dataclass(frozen=True)
 class _Endpoint:
-    """Recordings of an endpoint in both tables."""
+    """An endpoint in both tables."""
 
     name: str
-    real: _Recordings
-    synthetic: _Recordings
+    real: _Observed
+    synthetic: _Observed
 
     def scores(self) -> _Variable:
         return _Variable(self.name, "endpoint", self.real.scores(), self.synthetic.scores())
@@ -267,19 +255,19 @@ def _survival(endpoints: Sequence[_Endpoint]) -> pd.DataFrame:
     rows = []
     for endpoint in endpoints:
         both = (endpoint.real, endpoint.synthetic)
-        apart = _between_curves(*(recorded.curve() for recorded in both))
-        rows.append((*apart, *(_share(recorded.event[recorded.known]) for recorded in both)))
+        apart = _between_curves(*(observed.curve() for observed in both))
+        rows.append((*apart, *(_proportion(observed.event[observed.known]) for observed in both)))
     index = pd.Index([endpoint.name for endpoint in endpoints], name="endpoint")
     return pd.DataFrame(rows, index, columns=["distance", "at", "until", "events_real", "events_synthetic"])
 
 
-def _between_curves(real: tuple[Array, Array], synthetic: tuple[Array, Array]) -> tuple[float, float, float]:
+def _between_curves(real: ProductLimit, synthetic: ProductLimit) -> tuple[float, float, float]:
     """The largest distance, when it is reached first, and until when both are known."""
-    if not real[0].size or not synthetic[0].size:
+    if not real.times.size or not synthetic.times.size:
         return np.nan, np.nan, np.nan
-    times = np.union1d(real[0], synthetic[0])
-    times = times[times <= min(real[0][-1], synthetic[0][-1])]
-    distance = np.abs(_step(*real, 1.0, times) - _step(*synthetic, 1.0, times))
+    times = np.union1d(real.times, synthetic.times)
+    times = times[times <= min(real.last, synthetic.last)]
+    distance = np.abs(real.at(times) - synthetic.at(times))
     return float(distance.max()), float(times[distance.argmax()]), float(times[-1])
 
 
@@ -288,7 +276,7 @@ def _marginals(covariates: Sequence[_Variable]) -> pd.DataFrame:
     for variable in covariates:
         real, synthetic = (values[~np.isnan(values)] for values in (variable.real, variable.synthetic))
         distance = _between_distributions(real, synthetic, variable.has_levels) if real.size and synthetic.size else np.nan
-        rows.append((variable.kind, distance, _share(np.isnan(variable.real)), _share(np.isnan(variable.synthetic))))
+        rows.append((variable.kind, distance, _proportion(np.isnan(variable.real)), _proportion(np.isnan(variable.synthetic))))
     index = pd.Index([variable.name for variable in covariates], name="covariate")
     return pd.DataFrame(rows, index, columns=["kind", "distance", "missing_real", "missing_synthetic"])
 
@@ -301,7 +289,7 @@ def _between_distributions(real: Array, synthetic: Array, has_levels: bool) -> f
     return float(0.5 * np.abs(np.diff(difference, prepend=0.0)).sum() if has_levels else np.abs(difference).max())
 
 
-def _share(which: NDArray[np.bool_]) -> float:
+def _proportion(which: Booleans) -> float:
     return float(which.mean()) if which.size else np.nan
 
 
@@ -318,7 +306,7 @@ def _associations(variables: Sequence[_Variable]) -> pd.DataFrame:
 
 
 def _where_both_vary(measure: Callable[[Array, Array], float], left: Array, right: Array) -> float:
-    """An association over the rows in which both are recorded; NaN if one of them is constant there."""
+    """An association over the rows in which both are known; NaN if one of them is constant there."""
     complete = ~(np.isnan(left) | np.isnan(right))
     left, right = left[complete], right[complete]
     varies = complete.any() and np.ptp(left) > 0.0 and np.ptp(right) > 0.0
@@ -330,7 +318,7 @@ def _spearman(left: Array, right: Array) -> float:
 
 
 def _correlation_ratio(numbers: Array, codes: Array) -> float:
-    """Kelley's, of ranks: the square root of the share of variance between levels, less what is there by chance."""
+    """Kelley's, of ranks: the square root of the proportion of variance between levels, less what is there by chance."""
     _, level, count = np.unique(codes, return_inverse=True, return_counts=True)
     n, k = numbers.size, count.size
     if n == k:
@@ -361,9 +349,9 @@ def _auc(covariates: Sequence[_Variable], endpoints: Sequence[_Endpoint], random
     features = [np.minimum(v.pooled, _MOST_CATEGORIES - 1) if v.has_levels else v.pooled for v in covariates]
     for endpoint in endpoints:
         both = (endpoint.real, endpoint.synthetic)
-        features.append(np.concatenate([recorded.time for recorded in both]))
-        features.append(np.concatenate([np.where(recorded.known, recorded.event, np.nan) for recorded in both]))
-    is_synthetic = np.repeat([False, True], [recorded.time.size for recorded in both])
+        features.append(np.concatenate([observed.time for observed in both]))
+        features.append(np.concatenate([np.where(observed.known, observed.event, np.nan) for observed in both]))
+    is_synthetic = np.repeat([False, True], [observed.time.size for observed in both])
     has_levels = [v.has_levels for v in covariates] + [False] * (len(features) - len(covariates))
     classifier = HistGradientBoostingClassifier(categorical_features=has_levels, random_state=random_state)
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=random_state)
@@ -372,7 +360,7 @@ def _auc(covariates: Sequence[_Variable], endpoints: Sequence[_Endpoint], random
 
 
 def _most(table: pd.DataFrame, column: str) -> str:
-    """The rows with the largest values of a column, and a line above that tells how many there are."""
+    """The rows with the largest values of a column, and a line above that says how many there are."""
     order = np.argsort(-table[column].abs().fillna(-1.0).to_numpy(), kind="stable")
     count = f"the {_SHOWN} of {len(table)} that differ most" if len(table) > _SHOWN else f"all {len(table)}"
     shown = table.iloc[order[:_SHOWN]]

@@ -1,4 +1,4 @@
-"""Folds in which every endpoint has its share of events."""
+"""Folds in which every endpoint has the same proportion of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MultiEndpointStratifiedKFold"]
 
 
 class MultiEndpointStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
-    """Cross-validation whose folds have the same share of events for every endpoint.
+    """Cross-validation whose folds have the same proportion of events for every endpoint.
 
     Rows are put in an order in which those with events of the same endpoints are together, and neighbouring groups differ in one
     endpoint (a Gray code), and then dealt to the folds in turn. So, however rare some combinations are,

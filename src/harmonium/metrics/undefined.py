@@ -1,19 +1,10 @@
-"""What a metric says when the rows at hand do not define it, or not all of it."""
+"""NaN with a reason: what a metric returns when the rows at hand do not define it."""
 
 from __future__ import annotations
 
-import warnings
+from harmonium.errors import MetricWarning, warn
 
-__all__ = ["MetricWarning", "caution", "undefined"]
-
-
-class MetricWarning(UserWarning):
-    """A metric is undefined, or leaves out some of what it was given."""
-
-
-def caution(message: str) -> None:
-    """Warn that a metric does not use everything."""
-    warnings.warn(message, MetricWarning, stacklevel=4)
+__all__ = ["undefined"]
 
 
 def undefined(metric: str, reason: str) -> float:
@@ -29,5 +20,5 @@ def undefined(metric: str, reason: str) -> float:
     >>> print(caught[0].message)
     the concordance is undefined: there are no events
     """
-    warnings.warn(f"{metric} is undefined: {reason}", MetricWarning, stacklevel=3)
+    warn(f"{metric} is undefined: {reason}", MetricWarning)
     return float("nan")

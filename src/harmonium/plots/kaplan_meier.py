@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from harmonium.metrics.recordings import right_censored
+from harmonium.metrics.observed import right_censored
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 

@@ -1,26 +1,34 @@
-"""Kaplan and Meier's product-limit estimate."""
+"""Kaplan and Meier's product-limit estimate: the one place where risk sets are counted.
+
+A subject is at risk at t if it entered before t and was observed until t or longer. A subject observed from the start (entry 0) is at
+risk from time 0 on, an event at time 0 included.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
-__all__ = ["product_limit"]
+__all__ = ["ProductLimit", "count_at_risk", "product_limit"]
 
 
-def product_limit(time: Array, ended: Any, at: Array) -> Array:
-    """The share of subjects whose time has not ended just after each of some ascending times.
+def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None) -> Array:
+    """Probability that what is waited for has not happened just after each of some ascending times.
 
     Parameters
     ----------
     time : ndarray
-        Until when each subject was watched.
+        Until when each subject was observed.
     ended : ndarray of bool
-        Whether what is waited for took place then.
+        Whether what is waited for happened then.
     at : ndarray
+        Ascending; every time at which it happened must be among them, up to the last.
+    entry : ndarray, optional
+        From when each subject was observed, not later than ``time``; by default from the start.
 
     Examples
     --------
@@ -28,7 +36,140 @@ def product_limit(time: Array, ended: Any, at: Array) -> Array:
     >>> product_limit(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True]), np.array([1.0, 2.0, 3.0]))
     array([0.75, 0.5 , 0.  ])
     """
-    everybody, gone = np.sort(time), np.sort(time[ended])
-    at_risk = time.size - np.searchsorted(everybody, at, side="left")
-    ending = np.searchsorted(gone, at, side="right") - np.searchsorted(gone, at, side="left")
-    return np.cumprod(1.0 - ending / at_risk, dtype=np.float64)
+    return np.cumprod(_factors(_count(time[ended], at), count_at_risk(time, at, entry)), dtype=np.float64)
+
+
+def count_at_risk(time: Array, at: Array, entry: Array | None = None) -> Integers:
+    """Number of subjects at risk at each of some times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count_at_risk(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]), entry=np.array([0.0, 1.0, 0.0]))
+    array([2, 2, 1])
+    """
+    out: Integers = time.size - np.searchsorted(np.sort(time), at, side="left")
+    if entry is not None:
+        late = np.sort(entry[entry > 0.0])
+        out -= late.size - np.searchsorted(late, at, side="left")
+    return out
+
+
+@dataclass(frozen=True)
+class ProductLimit:
+    """A product-limit curve.
+
+    Attributes
+    ----------
+    times : ndarray
+        Distinct observed times, ascending.
+    at_risk, ended : ndarray of int
+        How many were at risk at each of them, and for how many it happened then.
+    factors : ndarray
+        Probability of going on at each of them.
+    survival : ndarray
+        The curve just after each of them: the product of the factors so far.
+    """
+
+    times: Array
+    at_risk: Integers
+    ended: Integers
+    factors: Array
+    survival: Array
+
+    @classmethod
+    def of_events(cls, time: Array, event: Any, entry: Array | None = None) -> ProductLimit:
+        """The Kaplan-Meier curve: the time until the event.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> time, event = np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True])
+        >>> ProductLimit.of_events(time, event).survival
+        array([0.75, 0.5 , 0.  ])
+        >>> ProductLimit.of_events(time, event, entry=np.array([0.0, 0.0, 1.5, 0.0])).survival
+        array([0.66666667, 0.44444444, 0.        ])
+        """
+        times = np.unique(time)
+        return cls._of_counts(times, count_at_risk(time, times, entry), _count(time[event], times))
+
+    @classmethod
+    def of_censoring(cls, time: Array, event: Any, entry: Array | None = None) -> ProductLimit:
+        """The time until censoring, at which an event at the same time has already come first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ProductLimit.of_censoring(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True])).survival
+        array([1. , 0.5, 0.5])
+        """
+        times, censored = np.unique(time), ~np.asarray(event, dtype=bool)
+        at_risk = count_at_risk(time, times, entry) - _count(time[~censored], times)
+        return cls._of_counts(times, at_risk, _count(time[censored], times))
+
+    @classmethod
+    def _of_counts(cls, times: Array, at_risk: Integers, ended: Integers) -> ProductLimit:
+        factors = _factors(ended, at_risk)
+        return cls(times, at_risk, ended, factors, np.cumprod(factors, dtype=np.float64))
+
+    @property
+    def last(self) -> float:
+        """The last observed time; minus infinity if there is none."""
+        return float(self.times[-1]) if self.times.size else -np.inf
+
+    def at(self, time: Any) -> Array:
+        """The curve at some times; beyond the last observed time, as it was there.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ProductLimit.of_events(np.array([1.0, 2.0]), np.array([True, False])).at([0.5, 1.0, 7.0])
+        array([1. , 0.5, 0.5])
+        """
+        return _from_start(self.survival)[self._n_until(time)]
+
+    def between(self, start: Any, time: Any) -> Array:
+        """Probability of going on until ``time`` given that it had not happened until ``start`` (0 means no condition).
+
+        It is the product of the factors after ``start``. So it is defined even beyond a time at which the whole risk set was lost, for
+        those who entered later, although the curve is zero from there on.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> curve = ProductLimit.of_events(np.array([1.0, 2.0, 2.0]), np.array([True, True, False]))
+        >>> curve.between([0.0, 1.0], 2.0)
+        array([0.33333333, 0.5       ])
+        """
+        n_lost = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.factors == 0.0)])
+        survival = _from_start(self.without_losses().survival)
+        first = np.where(np.asarray(start, dtype=np.float64) > 0.0, self._n_until(start), 0)
+        last = self._n_until(time)
+        return np.where(n_lost[last] == n_lost[first], survival[last] / survival[first], 0.0)
+
+    def without_losses(self) -> ProductLimit:
+        """The curve that goes on where the whole risk set was lost, as though nothing had happened then.
+
+        Its ratios are conditional probabilities for everybody who was under observation on one side of such a time only.
+        """
+        factors = np.where(self.factors == 0.0, 1.0, self.factors)
+        return ProductLimit(self.times, self.at_risk, self.ended, factors, np.cumprod(factors, dtype=np.float64))
+
+    def _n_until(self, time: Any) -> Integers:
+        return np.asarray(np.searchsorted(self.times, np.asarray(time, dtype=np.float64), side="right"))
+
+
+def _count(times: Array, at: Array) -> Integers:
+    """How many of some times equal each of others."""
+    ordered = np.sort(times)
+    out: Integers = np.searchsorted(ordered, at, side="right") - np.searchsorted(ordered, at, side="left")
+    return out
+
+
+def _factors(ending: Integers, at_risk: Integers) -> Array:
+    """Conditional probabilities of going on; one where nothing ends, even if nobody is at risk."""
+    return 1.0 - np.divide(ending, at_risk, out=np.zeros(ending.size), where=ending > 0)
+
+
+def _from_start(values: Array) -> Array:
+    return np.concatenate([np.ones(1), values])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from harmonium.metrics import MetricWarning, concordance_index, global_concordance, joint_concordance, local_concordance
 from tests.metrics.tables import INF, only_metric_warnings, risk_of, structured, study, table
 
-# A recording: an event, a censored time, an interval or nothing, at times that are often the same.
+# An observed time: an event, a censored time, an interval or nothing, at times that are often the same.
 TIME = st.integers(1, 5)
-RECORDING = st.one_of(
+OBSERVED = st.one_of(
     TIME.map(lambda t: (t, t)),
     TIME.map(lambda t: (t, INF)),
     st.tuples(TIME, TIME).filter(lambda bounds: bounds[0] < bounds[1]),
@@ -26,7 +26,7 @@ def cohorts(draw, n_endpoints=2, max_size=7):
     """A table of endpoints and a prediction for each of its cells."""
     n_rows = draw(st.integers(2, max_size))
     names = [f"t{e}" for e in range(n_endpoints)]
-    y = table(**{name: draw(st.lists(RECORDING, min_size=n_rows, max_size=n_rows)) for name in names})
+    y = table(**{name: draw(st.lists(OBSERVED, min_size=n_rows, max_size=n_rows)) for name in names})
     predicted = draw(st.lists(st.lists(RISK, min_size=n_endpoints, max_size=n_endpoints), min_size=n_rows, max_size=n_rows))
     return y, np.array(predicted, dtype=float)
 
@@ -276,13 +276,40 @@ def test_predicted_times_may_be_infinite():
 
 
 @pytest.mark.parametrize("metric", SEVERAL)
-def test_late_entry_is_ignored_with_a_warning(metric):
-    y = table(a=[(2, 2, 1), (4, 4, 0)], b=[(3, 3, 1), (5, 5, 0)])
-    with pytest.warns(MetricWarning, match="late entry is ignored"):
-        assert metric(y, [[1, 3], [0, 2]]) == 1.0
-
-
-@pytest.mark.parametrize("metric", SEVERAL)
 def test_predictions_must_fit_rows_and_endpoints(metric):
     with pytest.raises(ValueError, match=r"the shape \(1, 1\).*found \(1,\)"):
         metric(structured([True], [1.0]), [1.0])
+
+
+# --- late entry ---
+
+
+@settings(max_examples=40)
+@given(cohorts(n_endpoints=2))
+@pytest.mark.parametrize("metric", SEVERAL)
+def test_entry_at_the_start_is_no_late_entry(metric, cohort):
+    y, predicted = cohort
+    entered = y.copy()
+    for name in ("t0", "t1"):
+        entered[name, "entry"] = 0.0
+    entered = entered[[(name, kind) for name in ("t0", "t1") for kind in ("lower", "upper", "entry")]]
+    assert value(metric, entered, predicted) == pytest.approx(value(metric, y, predicted), nan_ok=True)
+
+
+def test_subjects_are_compared_only_if_the_later_one_had_entered():
+    y = table(os=[(2, 2, 0), (4, 4, 3), (5, 5, 0)])  # the second had not entered when the first had the event
+    assert joint_concordance(y, [[2], [3], [1]]) == 1.0
+    assert global_concordance(y, [[2], [3], [1]]) == 1.0
+    assert joint_concordance(table(os=[(2, 2), (4, 4), (5, 5)]), [[2], [3], [1]]) == pytest.approx(2 / 3)
+
+
+def test_an_interval_begins_after_its_lower_bound():
+    """An event between 2 and 3 comes after entry at 2, an event at 2 does not."""
+    assert joint_concordance(table(os=[(2, 3, 0), (4, 4, 2)]), [[1], [0]]) == 1.0
+    with pytest.warns(MetricWarning, match="no two subjects"):
+        joint_concordance(table(os=[(2, 2, 0), (4, 4, 2)]), [[1], [0]])
+
+
+def test_events_of_a_subject_are_compared_only_if_the_later_one_was_looked_for():
+    y = table(a=[(2, 2, 0), (2, 2, 0)], b=[(4, 4, 3), (4, 4, 1)])
+    assert local_concordance(y, [[2, 1], [1, 2]]) == 1.0

@@ -1,8 +1,9 @@
 r"""Concordance of several endpoints: between subjects, within a subject, and of all endpoints at once.
 
 What is known of an event time T is an interval, from a lower to an upper bound (:mod:`harmonium.table.endpoints`). Event A is *known to
-precede* event B if A's upper bound lies before B's lower bound, or is equal to it while B is not recorded exactly: an event at t precedes
-a time censored at t, as in Harrell's index. Two events at the same time, and anything unknown, cannot be compared.
+precede* event B if A's upper bound lies before B's lower bound, or is equal to it while B is not known exactly: an event at t precedes
+a time censored at t, as in Harrell's index. Two events at the same time, and anything unknown, cannot be compared. If B came under
+observation late, it must have done so before A: otherwise the order says only who was selected.
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from harmonium.metrics.concordance import harrell
-from harmonium.metrics.recordings import Rows, as_predictions, ignore_entry
+from harmonium.metrics.observed import as_predictions, right_censored
+from harmonium.metrics.pairs import TIED
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans
 
 __all__ = ["global_concordance", "joint_concordance", "local_concordance", "mean_of_defined"]
-
-_TIED = 1e-8
-"""Risks this close are equal, as in scikit-survival."""
 
 
 def global_concordance(y: Any, risk: Any) -> float:
@@ -56,9 +55,8 @@ def global_concordance(y: Any, risk: Any) -> float:
     0.3333333333333333
     """
     known = parse_endpoints(y)
-    ignore_entry(known)
     risk = as_predictions(risk, *known.lower.shape)
-    return mean_of_defined([harrell(known, risk[:, e], name) for e, name in enumerate(known.names)])
+    return mean_of_defined([harrell(right_censored(known, name), risk[:, e]).value for e, name in enumerate(known.names)])
 
 
 def mean_of_defined(values: list[float]) -> float:
@@ -87,8 +85,7 @@ def local_concordance(y: Any, times: Any) -> float:
     Parameters
     ----------
     y : DataFrame
-        What :func:`harmonium.endpoints` returns. Times censored or known to an interval count where they settle the order. Late entry is
-        ignored, with a warning.
+        What :func:`harmonium.endpoints` returns. Times censored or known to an interval count where they settle the order.
     times : array_like of shape (n_rows, n_endpoints)
         Predicted times, or anything else that is higher for later events and has one scale for all endpoints. May be infinite.
 
@@ -107,7 +104,6 @@ def local_concordance(y: Any, times: Any) -> float:
     0.5
     """
     known = parse_endpoints(y)
-    ignore_entry(known)
     times = as_predictions(times, *known.lower.shape)
     metric = "the local concordance"
     if np.isnan(times).any():
@@ -135,8 +131,7 @@ def joint_concordance(y: Any, risk: Any) -> float:
     Parameters
     ----------
     y : DataFrame or structured array
-        What :func:`harmonium.endpoints` returns. Times censored or known to an interval count where they settle the order. Late entry is
-        ignored, with a warning.
+        What :func:`harmonium.endpoints` returns. Times censored or known to an interval count where they settle the order.
     risk : array_like of shape (n_rows, n_endpoints)
         Higher means sooner; scales may differ between endpoints.
 
@@ -155,7 +150,6 @@ def joint_concordance(y: Any, risk: Any) -> float:
     0.5
     """
     known = parse_endpoints(y)
-    ignore_entry(known)
     risk = as_predictions(risk, *known.lower.shape)
     metric = "the joint concordance"
     if not np.isfinite(risk).all():
@@ -171,13 +165,15 @@ def joint_concordance(y: Any, risk: Any) -> float:
     return total / n_pairs if n_pairs else undefined(metric, "no two subjects can be compared for every endpoint")
 
 
-def _agreement(excess: Array, sooner: Rows) -> Array:
+def _agreement(excess: Array, sooner: Booleans) -> Array:
     """1 where a positive excess of risk goes with being sooner or a negative one with being later, 1/2 if risks are tied."""
-    return np.where(np.abs(excess) <= _TIED, 0.5, (excess > 0.0) == sooner)
+    return np.where(np.abs(excess) <= TIED, 0.5, (excess > 0.0) == sooner)
 
 
-def _known_to_precede(known: Endpoints, a: Any, b: Any) -> Rows:
-    """Whether the events at index ``a`` are known to precede those at index ``b``."""
-    upper, lower = known.upper[a], known.lower[b]
-    out: Rows = ((upper < lower) | ((upper == lower) & ~known.event[b])) & ~known.unknown[b]
+def _known_to_precede(known: Endpoints, a: Any, b: Any) -> Booleans:
+    """Whether the events at index ``a`` are known to precede those at index ``b``, which were under observation by then."""
+    earliest, latest, lower, entry = known.lower[a], known.upper[a], known.lower[b], known.entry[b]
+    precede = ((latest < lower) | ((latest == lower) & ~known.event[b])) & ~known.unknown[b]
+    entered = (entry == 0.0) | (entry < earliest) | ((entry == earliest) & (earliest < latest))
+    out: Booleans = precede & entered
     return out

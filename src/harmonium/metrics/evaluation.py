@@ -1,0 +1,164 @@
+"""The one place where predictions of a model meet what happened."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.errors import MetricWarning
+from harmonium.metrics.brier import integrated
+from harmonium.metrics.calibration import calibration
+from harmonium.metrics.concordance import harrell, uno
+from harmonium.metrics.observed import Estimate, Observed, place_of, right_censored, something_observed
+from harmonium.metrics.predictions import Predictions
+from harmonium.metrics.times import CENTRAL, grid_of
+from harmonium.metrics.undefined import undefined
+from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.typing import Array
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    endpoints: Any = None,
+    times: Any = CENTRAL,
+    y_train: Any = None,
+    given: Any = None,
+    n_bins: int = 10,
+    likelihood: bool = True,
+) -> pd.DataFrame:
+    """Compare the predictions of a model with what happened: discrimination, accuracy and calibration of every endpoint.
+
+    Parameters
+    ----------
+    model : object
+        Fitted. Asked for ``prognosis(X, given=)`` if it has that; otherwise for ``predict(X, endpoint=, given=)`` and
+        ``predict_survival_function(X, endpoint=, times=, given=, return_array=True)``, where ``given`` is left out if there is none.
+    X : DataFrame or array
+        Covariates of subjects that were not used for training; others flatter the model.
+    y : DataFrame or structured array
+        What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time).
+    endpoints : str or list of str, optional
+        By default all in ``y``.
+    times : "central" or array_like
+        Over which the Brier score is integrated. By default 60 equally spaced times between the 10 % and 90 % quantiles of the
+        endpoint's event times in ``y`` (:func:`harmonium.metrics.central_times`).
+    y_train : DataFrame or structured array, optional
+        Where the distribution of the censoring and the Kaplan-Meier curve are estimated; by default in ``y`` itself.
+    given : DataFrame, optional
+        What is known of the endpoints when the predictions are made.
+    n_bins : int
+        Of D-calibration.
+    likelihood : bool
+        Whether the log-likelihood is found, which takes long for a model whose answers are sampled.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each endpoint, with the columns
+
+        * ``rows`` in which something is known of the endpoint, and ``events`` seen at a time;
+        * ``concordance``, ``concordance_ipcw``: Harrell's index and Uno's;
+        * ``integrated_brier_score``, and ``kaplan_meier_ibs``, that of the Kaplan-Meier curve for everybody;
+        * ``d_calibration``, ``d_calibration_p``: its statistic and p-value;
+        * ``log_likelihood``: mean over rows of ln p of this endpoint alone, the others being unknown. NaN if the model has none, if it
+          was not asked for, or if something is ``given``;
+        * with ``_se``, standard errors over subjects: of the indices by the infinitesimal jackknife, of means by the standard deviation.
+          Weights for the censoring are taken as known.
+
+        A metric that the rows do not define is NaN, with a :class:`harmonium.metrics.MetricWarning`.
+
+    Notes
+    -----
+    Subjects that entered late are compared with the prediction given that there was no event until entry, S(t) / S(entry), and count
+    from entry on. Rows whose event lies between two times count in the log-likelihood alone.
+
+    Examples
+    --------
+    >>> import harmonium as hm
+    >>> X, y = hm.datasets.load_nvalt8()
+    >>> model = hm.SurvivalHarmonium(n_hidden=1, random_state=0).fit(X, y)
+    >>> found = evaluate(model, X, y)
+    >>> found[["rows", "events"]]
+              rows  events
+    endpoint
+    os         200      84
+    rfs        197     106
+    >>> bool((found["integrated_brier_score"] < found["kaplan_meier_ibs"]).all())
+    True
+    """
+    known = parse_endpoints(y)
+    train = None if y_train is None else parse_endpoints(y_train)
+    names = known.names if endpoints is None else (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
+    places = [place_of(known.names, name) for name in names]
+    predictions = Predictions(model, X, given)
+    with_likelihood = likelihood and given is None and hasattr(model, "log_likelihood")
+    rows = []
+    for e, name in zip(places, names, strict=True):
+        observed = right_censored(known, name)
+        row: dict[str, float] = {"rows": int(something_observed(known)[:, e].sum()), "events": int(known.event[:, e].sum())}
+        row |= _metrics(predictions, observed, observed if train is None else right_censored(train, name), times, n_bins)
+        found = _log_likelihood(model, X, y, known, e) if with_likelihood else Estimate(np.nan, np.nan)
+        rows.append(row | _columns("log_likelihood", found))
+    return pd.DataFrame(rows, index=pd.Index(names, name="endpoint"))
+
+
+def _metrics(predictions: Predictions, observed: Observed, train: Observed, times: Any, n_bins: int) -> dict[str, float]:
+    """Of one endpoint, all but the likelihood."""
+    risk, grid = predictions.risk(observed), grid_of(observed, times)
+    brier = integrated(observed, train, predictions.survival(observed, grid), grid)
+    calibrated = calibration(observed, predictions.own_survival(observed), n_bins)
+    return {
+        **_columns("concordance", harrell(observed, risk, with_error=True)),
+        **_columns("concordance_ipcw", uno(observed, train, risk, with_error=True)),
+        **_columns("integrated_brier_score", brier),
+        "kaplan_meier_ibs": _kaplan_meier_ibs(observed, train, grid),
+        "d_calibration": calibrated.statistic,
+        "d_calibration_p": calibrated.p_value,
+    }
+
+
+def _columns(name: str, found: Estimate) -> dict[str, float]:
+    return {name: found.value, f"{name}_se": found.standard_error}
+
+
+def _kaplan_meier_ibs(observed: Observed, train: Observed, grid: Array) -> float:
+    """The integrated Brier score of the Kaplan-Meier curve."""
+    curve, entry = train.kaplan_meier(), observed.in_table(observed.entry)
+    survival = curve.between(entry[:, None], grid) if observed.has_late_entry else curve.at(grid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MetricWarning)  # the same as those of the model's own score
+        return integrated(observed, train, np.broadcast_to(survival, (entry.size, grid.size)), grid).value
+
+
+def _log_likelihood(model: Any, X: Any, y: Any, known: Endpoints, e: int) -> Estimate:
+    """Of one endpoint, the others being unknown: the mean over rows in which something is known."""
+    rows = something_observed(known)[:, e]
+    names = getattr(model, "endpoint_names_", None) or getattr(model, "endpoint_names", known.names)
+    only = _only(known, e, names, getattr(y, "index", getattr(X, "index", None)))
+    values = np.asarray(model.log_likelihood(X, only), dtype=np.float64)[rows]
+    if not values.size or np.isnan(values).any():
+        reason = "it is missing for some rows" if values.size else "there are no rows"
+        return Estimate(undefined(f"the mean log-likelihood of {known.names[e]!r}", reason), np.nan)
+    finite = values.size > 1 and bool(np.isfinite(values).all())
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)) if finite else np.nan)
+
+
+def _only(known: Endpoints, e: int, names: Any, index: Any) -> pd.DataFrame:
+    """All endpoints of a model in its order, of which only one is known."""
+    n_rows = known.lower.shape[0]
+    columns: dict[tuple[str, str], Array] = {}
+    for name in names:
+        own = name == known.names[e]
+        columns[name, "lower"] = known.lower[:, e] if own else np.zeros(n_rows)
+        columns[name, "upper"] = known.upper[:, e] if own else np.full(n_rows, np.inf)
+        if own and (known.entry[:, e] > 0.0).any():
+            columns[name, "entry"] = known.entry[:, e]
+    return pd.DataFrame(columns, index=index)

@@ -1,0 +1,167 @@
+"""Observed times of one endpoint as metrics for right-censored data take them.
+
+Of a table of endpoints (:mod:`harmonium.table.endpoints`), these metrics use events and right-censored times:
+
+* rows in which nothing was observed are left out: unknown, censored at 0, or censored at the moment of entry;
+* rows whose event lies between two times are left out, with a warning;
+* a subject that entered late counts from its entry on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harmonium.errors import MetricWarning, warn
+from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.product_limit import ProductLimit
+from harmonium.typing import Array, Booleans
+
+__all__ = [
+    "Estimate",
+    "Observed",
+    "as_predictions",
+    "count",
+    "interval_censored",
+    "observe",
+    "place_of",
+    "right_censored",
+    "something_observed",
+]
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error over subjects."""
+
+    value: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Events and right-censored times of an endpoint.
+
+    Attributes
+    ----------
+    name : str
+        Of the endpoint.
+    event, time, entry : ndarray
+        Whether the event was seen, when the subject was last observed, and since when (0 means from the start).
+    rows : ndarray of bool
+        Which rows of the table these are.
+    """
+
+    name: str
+    event: Booleans
+    time: Array
+    entry: Array
+    rows: Booleans
+
+    @property
+    def has_late_entry(self) -> bool:
+        """Whether somebody came under observation late."""
+        return bool((self.entry > 0.0).any())
+
+    def entered_before(self, time: float) -> Booleans:
+        """Who was under observation before a time, or from the start."""
+        out: Booleans = (self.entry < time) | (self.entry == 0.0)
+        return out
+
+    def cut_at(self, end: float) -> Observed:
+        """The same subjects if observation had stopped at ``end``; who would have entered later is left out."""
+        kept = self.entered_before(end)
+        rows = self.rows.copy()
+        rows[rows] = kept
+        time, event = self.time[kept], self.event[kept]
+        return Observed(self.name, event & (time <= end), np.minimum(time, end), self.entry[kept], rows)
+
+    def in_table(self, values: Array) -> Array:
+        """Values of these subjects in all rows of the table, 0 in the others."""
+        out = np.zeros(self.rows.size)
+        out[self.rows] = values
+        return out
+
+    def kaplan_meier(self) -> ProductLimit:
+        """The Kaplan-Meier curve."""
+        return ProductLimit.of_events(self.time, self.event, self._late_entry())
+
+    def censoring(self) -> ProductLimit:
+        """The distribution of the censoring, as a product-limit curve."""
+        return ProductLimit.of_censoring(self.time, self.event, self._late_entry())
+
+    def _late_entry(self) -> Array | None:
+        return self.entry if self.has_late_entry else None
+
+
+def observe(y: Any, endpoint: str | None = None, y_train: Any = None) -> tuple[Observed, Observed]:
+    """An endpoint of a table, and where its censoring is estimated: in ``y_train`` or in the same rows."""
+    observed = right_censored(parse_endpoints(y), endpoint)
+    return observed, observed if y_train is None else right_censored(parse_endpoints(y_train), endpoint)
+
+
+def right_censored(known: Endpoints, endpoint: str | None = None) -> Observed:
+    """Events and right-censored times of an endpoint; by default of the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([(True, 2.0), (False, 3.0), (False, 0.0)], dtype=[("event", bool), ("time", float)])
+    >>> right_censored(parse_endpoints(y)).time
+    array([2., 3.])
+    """
+    e = place_of(known.names, endpoint)
+    between = interval_censored(known)[:, e]
+    if between.any():
+        verb = "is left out: its" if between.sum() == 1 else "are left out: their"
+        warn(f"{count(between.sum(), 'row')} of {known.names[e]!r} {verb} event lies between two times", MetricWarning)
+    rows = ~between & something_observed(known)[:, e]
+    return Observed(known.names[e], known.event[rows, e], known.lower[rows, e], known.entry[rows, e], rows)
+
+
+def something_observed(known: Endpoints) -> Booleans:
+    """Where something is known: neither nothing at all, nor only that there was no event until entry."""
+    out: Booleans = np.isfinite(known.upper) | (known.lower > known.entry)
+    return out
+
+
+def interval_censored(known: Endpoints) -> Booleans:
+    """Where the event has happened, but its time is not known exactly."""
+    out: Booleans = (known.lower < known.upper) & np.isfinite(known.upper)
+    return out
+
+
+def as_predictions(values: Any, n_rows: int, n_columns: int | None = None) -> Array:
+    """Predictions as an array with a row for every subject, and a number of columns if one is given."""
+    array = np.asarray(values, dtype=np.float64)
+    shape = (n_rows,) if n_columns is None else (n_rows, n_columns)
+    if array.shape != shape:
+        raise ValueError(f"predictions must have the shape {shape}, a row for every subject in y; found {array.shape}")
+    return array
+
+
+def place_of(names: tuple[str, ...], endpoint: str | None) -> int:
+    """Where an endpoint is among the names; None means the first.
+
+    Examples
+    --------
+    >>> place_of(("os", "rfs"), "rfs"), place_of(("os", "rfs"), None)
+    (1, 0)
+    """
+    if endpoint is None:
+        return 0
+    if endpoint not in names:
+        raise ValueError(f"endpoint must be one of {', '.join(map(repr, names))}; found {endpoint!r}")
+    return names.index(endpoint)
+
+
+def count(number: int, thing: str) -> str:
+    """A number of things, in words.
+
+    Examples
+    --------
+    >>> count(1, "event"), count(2, "event")
+    ('1 event', '2 events')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
