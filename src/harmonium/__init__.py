@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from harmonium.metrics.evaluation import evaluate
     from harmonium.metrics.fidelity import fidelity
     from harmonium.model.fitted import Fitted
+    from harmonium.model.loading import load
     from harmonium.model.mixture import Mixture
-    from harmonium.model.storage import load
     from harmonium.pooling import pool
     from harmonium.search import SurvivalHarmoniumCV
     from harmonium.table.endpoints import endpoints
@@ -32,6 +32,7 @@ __all__ = [
     "Mixture",
     "SurvivalHarmonium",
     "SurvivalHarmoniumCV",
+    "__version__",
     "datasets",
     "endpoints",
     "errors",
@@ -56,7 +57,7 @@ _HOMES = {
     "evaluate": "harmonium.metrics.evaluation",
     "fidelity": "harmonium.metrics.fidelity",
     "landmark": "harmonium.table.landmark",
-    "load": "harmonium.model.storage",
+    "load": "harmonium.model.loading",
     "pool": "harmonium.pooling",
 }
 
@@ -70,4 +71,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return list(__all__)

@@ -139,7 +139,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         self
         """
         recipe = self.recipe()
-        start = self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
+        start: Fitted | None = getattr(self, "fitted_", None) if self.warm_start else None
         table = encode_training_table(recipe, X, y, start)
         self.fitted_, self.history_ = fit_model(
             recipe,

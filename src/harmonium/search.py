@@ -89,7 +89,7 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         """Compare the candidates and fit the chosen one, or all of them, to all rows."""
         frame = to_pandas(X)
         parse_endpoints(y)
-        candidates = [{"n_hidden": h, "objective": o} for h in self.n_hidden for o in self.objective]
+        candidates: list[dict[str, Any]] = [{"n_hidden": h, "objective": o} for h in self.n_hidden for o in self.objective]
         if not candidates:
             raise ValueError("at least one candidate for n_hidden and one for objective is needed")
         likelihood = self._out_of_fold(frame, y)
@@ -121,7 +121,7 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         for (h, _, test), columns in zip(tasks, done, strict=True):
             first = list(self.n_hidden).index(h) * len(self.objective)
             likelihood[test, first : first + len(self.objective)] = columns
-        return likelihood[~np.isnan(likelihood).any(axis=1)]
+        return np.asarray(likelihood[~np.isnan(likelihood).any(axis=1)])
 
     def _base(self) -> SurvivalHarmonium:
         return clone(self.estimator) if self.estimator is not None else SurvivalHarmonium()

@@ -78,7 +78,9 @@ def run(
     X, y = covariates.of(frame), reader.read(frame)
     reader.check()
     terminal.warn(*covariates.unseen)
-    _show(terminal, contents.model(jobs), X, y, asked, likelihood, str(data))
+    from harmonium.model.loading import model_in  # takes longer than all messages above
+
+    _show(terminal, model_in(contents, jobs), X, y, asked, likelihood, str(data))
 
 
 def _show(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, times: Any, likelihood: bool, source: str) -> None:

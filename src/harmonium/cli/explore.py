@@ -36,7 +36,7 @@ def run(
     The page is served on this machine only and needs no network. What is entered stays on this machine; nothing is stored. With --host
     others can use it too: anyone who can reach this machine can use the model, and what they enter travels unencrypted.
     """
-    from harmonium.model.storage import load
+    from harmonium.model.loading import load
 
     terminal: Terminal = context.obj
     model = load(model_file, n_jobs=1)

@@ -62,8 +62,10 @@ def run(
     reader.check()
     terminal.warn(*covariates.unseen)
 
+    from harmonium.model.loading import model_in  # takes longer than all messages above
+
     n_rows, columns = 0, []
-    completions = contents.model(jobs).impute(X, y, n_draws=draws, random_state=seed)
+    completions = model_in(contents, jobs).impute(X, y, n_draws=draws, random_state=seed)
     with table_writer(output, force) as write:
         for number, (completed, times) in enumerate(completions, start=1):
             drawn = pd.DataFrame({f"{name}_drawn": times[name, "lower"] for name in reader.names}, index=frame.index)

@@ -85,7 +85,9 @@ def run(
     own = [identifier] if identifier else []
     columns = list(dict.fromkeys([*covariates.names, *known.columns, *own]))
     table.require(columns)
-    model = contents.model(jobs)
+    from harmonium.model.loading import model_in  # takes longer than all messages above
+
+    model = model_in(contents, jobs)
 
     n_rows, written = 0, []
     with terminal.progress("predicting", shown=output != "-") as advance, table_writer(output, force) as write:

@@ -63,7 +63,7 @@ def run(
     import pandas as pd
 
     from harmonium.cli.writing import check_output, side_by_side, table_writer
-    from harmonium.model.storage import load
+    from harmonium.model.loading import load
 
     terminal: Terminal = context.obj
     check_output(output, force, inputs=[rows, model_file], as_json=as_json)

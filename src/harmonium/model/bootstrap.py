@@ -52,4 +52,4 @@ def _refitted(recipe: Recipe, model: Fitted, table: Encoded) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows has said what there is to say
         again, _ = fit_model(recipe, table, start=model, random_state=model.seed, n_jobs=1)
-        return dependence(again, table.covariates).to_numpy()
+        return np.asarray(dependence(again, table.covariates), dtype=np.float64)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.cells import Cells
+from harmonium.model.answering import Answering
 from harmonium.model.dependence import kendall_tau
 from harmonium.model.endpoint_states import EndpointStates
 from harmonium.model.hidden import hidden_given, row_chunks
@@ -18,10 +19,6 @@ from harmonium.model.prognosis import Prognosis
 from harmonium.table.columns import Column
 from harmonium.typing import Array
 
-if TYPE_CHECKING:
-    from harmonium.model.fitted import Fitted
-    from harmonium.model.mixture import Mixture
-
 __all__ = ["code_names", "codes", "dependence", "endpoint_pairs", "receptive_fields"]
 
 
@@ -30,13 +27,13 @@ def codes(prognosis: Prognosis) -> Array:
     return np.concatenate([part.hidden() for part in parts_of(prognosis)], axis=1)
 
 
-def code_names(fitted: Fitted | Mixture) -> Any:
+def code_names(fitted: Answering) -> Any:
     """hidden0, hidden1, ..., counted through all components."""
     n_hidden = sum(model.n_hidden for _, model in fitted.components)
     return np.array([f"hidden{j}" for j in range(n_hidden)], dtype=object)
 
 
-def receptive_fields(fitted: Fitted | Mixture, prognosis: Prognosis) -> pd.DataFrame:
+def receptive_fields(fitted: Answering, prognosis: Prognosis) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.receptive_fields`."""
     parts = [_fields(part.parameters, fitted, part.hidden().mean(axis=0)) for part in parts_of(prognosis)]
     table = pd.concat(parts, axis=1)
@@ -44,7 +41,7 @@ def receptive_fields(fitted: Fitted | Mixture, prognosis: Prognosis) -> pd.DataF
     return table
 
 
-def _fields(parameters: Any, fitted: Fitted | Mixture, active: Array) -> pd.DataFrame:
+def _fields(parameters: Any, fitted: Answering, active: Array) -> pd.DataFrame:
     """Of one component, whose hidden units have some mean activation."""
     encoding = fitted.encoding
     natural, offsets = parameters.natural(), encoding.layout.offsets
@@ -78,7 +75,7 @@ def endpoint_pairs(names: tuple[str, ...]) -> list[tuple[int, int]]:
     return list(combinations(range(len(names)), 2))
 
 
-def dependence(fitted: Fitted | Mixture, covariates: Array) -> pd.DataFrame:
+def dependence(fitted: Answering, covariates: Array) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.dependence`; of encoded covariates."""
     encoding, names = fitted.encoding, fitted.encoding.endpoint_names
     pairs = endpoint_pairs(names)
@@ -90,7 +87,7 @@ def dependence(fitted: Fitted | Mixture, covariates: Array) -> pd.DataFrame:
     return out
 
 
-def _all_components(fitted: Fitted | Mixture, cells: Cells, rng: np.random.Generator) -> list[list[tuple[Array, KnownRows]]]:
+def _all_components(fitted: Answering, cells: Cells, rng: np.random.Generator) -> list[list[tuple[Array, KnownRows]]]:
     """Parts of the rows, each with the weight and hidden states of every component; nothing being known of the endpoints."""
     chunks = []
     for rows in row_chunks(cells, max(model.n_hidden for _, model in fitted.components)):

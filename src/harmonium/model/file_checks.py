@@ -13,7 +13,8 @@ import numpy as np
 from harmonium.errors import ModelFileError
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.columns import ROLES, Column
-from harmonium.table.encoding import Encoding, LearnedEndpoint
+from harmonium.table.encoding import Encoding
+from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.time_scale import TIME_SCALES, TimeScale
 
 __all__ = ["check_encoding", "check_training", "require"]

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.cells import Cells
 from harmonium.errors import GenerationWarning, warn
+from harmonium.model.answering import Answering
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array
 
-if TYPE_CHECKING:
-    from harmonium.model.fitted import Fitted
-    from harmonium.model.mixture import Mixture
-
 __all__ = ["draw_times", "impute", "sample"]
 
 
 def impute(
-    fitted: Fitted | Mixture,
+    fitted: Answering,
     X: Any,
     y: Any,
     covariates: Array,
@@ -47,7 +44,7 @@ def impute(
 
 
 def sample(
-    fitted: Fitted | Mixture, covariates: Array, known: Endpoints | None, n_samples: int, censored: bool, rng: np.random.Generator
+    fitted: Answering, covariates: Array, known: Endpoints | None, n_samples: int, censored: bool, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """See :meth:`harmonium.SurvivalHarmonium.sample`; so many subjects for every row of encoded covariates."""
     if n_samples < 1:
@@ -63,7 +60,7 @@ def sample(
     return encoding.decode_covariates(values[:, : covariates.shape[1]]), _events_at(encoding, times, follow_up).to_frame()
 
 
-def draw_times(fitted: Fitted | Mixture, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
+def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
     """Event times drawn given encoded covariates and what else is known, (draws, rows, endpoints)."""
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1; found {n_draws}")
@@ -73,7 +70,7 @@ def draw_times(fitted: Fitted | Mixture, covariates: Array, known: Endpoints | N
     return np.stack([_drawn_times(encoding, values, known) for values in tables])
 
 
-def _warn_if_covariates_are_not_modelled(fitted: Fitted | Mixture, purpose: str) -> None:
+def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> None:
     if any(model.training.settings.get("objective") in ("conditional", 1.0) for _, model in fitted.components):
         warn(
             "the model was trained to predict endpoints given covariates and knows little about the covariates themselves; "

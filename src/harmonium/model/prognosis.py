@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from harmonium.model.quantiles import invert_survival
 from harmonium.model.restricted_mean import restricted_mean
 from harmonium.table.checks import check_times
 from harmonium.table.encoding import Encoding, event_position
+from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Booleans
-
-if TYPE_CHECKING:
-    from harmonium.table.endpoints import Endpoints
 
 __all__ = ["ModelPrognosis", "Prognosis", "endpoint_place"]
 
@@ -96,7 +94,7 @@ class Prognosis(ABC):
     def cumulative_hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
         """-ln of survival, (rows, times); infinite where survival is zero."""
         with np.errstate(divide="ignore"):
-            return -np.log(self.survival(endpoint, times)) + 0.0
+            return np.asarray(-np.log(self.survival(endpoint, times)) + 0.0)
 
     def density(self, endpoint: str | None = None, times: Any = None) -> Array:
         """Density of the event time (eq. 23), (rows, times), in one over the unit of time; NaN in rows whose event time is given."""

@@ -41,10 +41,9 @@ from harmonium.version import __version__
 
 if TYPE_CHECKING:
     from harmonium.engine.parameters import Parameters
-    from harmonium.model.fitted import Fitted
-    from harmonium.model.mixture import Mixture
+    from harmonium.model.answering import Answering
 
-__all__ = ["Contents", "load", "read_contents", "save_model"]
+__all__ = ["Contents", "naming", "read_contents", "save_model"]
 
 _KEY = "harmonium"
 _FORMAT = "harmonium model"
@@ -71,18 +70,12 @@ class Contents:
     weights: tuple[float, ...]
     tensors: tuple[dict[str, Array], ...]
 
-    def model(self, n_jobs: int | None = None) -> Fitted | Mixture:
-        """The model in the file."""
-        from harmonium.model.fitted import Fitted  # noqa: PLC0415 - a summary of a file does without compiled code
-        from harmonium.model.mixture import Mixture  # noqa: PLC0415
-
-        models = []
-        for training, tensors in zip(self.training, self.tensors, strict=True):
-            models.append(Fitted(self.encoding, _parameters(dict(tensors), self.encoding), training, n_jobs))
-        return models[0] if len(models) == 1 else Mixture(tuple(models), self.weights)
+    def parameters(self) -> list[Parameters]:
+        """Of each component, whose shapes and values are checked."""
+        return [_parameters(dict(tensors), self.encoding) for tensors in self.tensors]
 
 
-def save_model(model: Fitted | Mixture, path: str | os.PathLike[str]) -> None:
+def save_model(model: Answering, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to one file, whole or not at all.
 
     Parameters
@@ -97,53 +90,17 @@ def save_model(model: Fitted | Mixture, path: str | os.PathLike[str]) -> None:
         If a column's name or level, or a setting, is of a type that the file cannot hold, such as a date.
     """
     content = _pack(_document(model), _tensors(model))
-    _unpack(content).model()  # never write what cannot be read
+    _unpack(content).parameters()  # never write what cannot be read
     _write_whole(Path(os.path.realpath(path)), content)
-
-
-def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted | Mixture:
-    """Read a model that :meth:`harmonium.SurvivalHarmonium.save` has written. Executes no code from the file.
-
-    Parameters
-    ----------
-    path : path-like
-    n_jobs : int, optional
-        Threads that answer; by default as many as there are cores.
-
-    Returns
-    -------
-    Fitted
-        With the same predictions to the last bit; a :class:`~harmonium.model.mixture.Mixture` if that was saved.
-
-    Raises
-    ------
-    FileNotFoundError
-    ModelFileError
-        If the file is damaged, of another origin, or of a newer format.
-
-    Examples
-    --------
-    >>> import harmonium as hm, tempfile
-    >>> X, y = hm.datasets.make_three_way(100, random_state=0)
-    >>> model = hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(f"{folder}/model.harmonium")
-    ...     again = hm.load(f"{folder}/model.harmonium")
-    >>> bool((again.predict(X) == model.predict(X)).all())
-    True
-    """
-    contents = read_contents(path)
-    with _naming(path):
-        return contents.model(n_jobs)
 
 
 def read_contents(path: str | os.PathLike[str]) -> Contents:
     """Read and check a file without building the model: enough to say what is in it."""
-    with _naming(path):
+    with naming(path):
         return _unpack(_read(Path(path)))
 
 
-class _naming:  # noqa: N801 - a context manager that reads as a word
+class naming:  # noqa: N801 - a context manager that reads as a word
     """Errors that name the file, and say that its content makes no sense where that is so."""
 
     def __init__(self, path: Any) -> None:
@@ -285,7 +242,7 @@ def _reason(error: BaseException) -> str:
 # --- the model ---
 
 
-def _document(model: Fitted | Mixture) -> dict[str, Any]:
+def _document(model: Answering) -> dict[str, Any]:
     """All but the tensors."""
     components = [{"weight": weight, **_stored_training(own.training)} for weight, own in model.components]
     return {
@@ -297,7 +254,7 @@ def _document(model: Fitted | Mixture) -> dict[str, Any]:
     }
 
 
-def _tensors(model: Fitted | Mixture) -> dict[str, Array]:
+def _tensors(model: Answering) -> dict[str, Array]:
     tensors = {f"event_times.{e}": endpoint.event_times for e, endpoint in enumerate(model.encoding.endpoints)}
     for k, (_, own) in enumerate(model.components):
         tensors[f"{k}.b"] = own.parameters.hidden_bias

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.metrics.multi_endpoint import global_concordance
 from harmonium.model import explanation, generation
+from harmonium.model.answering import Answering
 from harmonium.model.prognosis import Prognosis
+from harmonium.model.storage import save_model
 from harmonium.table.checks import check_given, check_index
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.step_function import as_step_functions
 from harmonium.typing import Array
-
-if TYPE_CHECKING:
-    from harmonium.model.fitted import Fitted
-    from harmonium.model.mixture import Mixture
 
 __all__ = ["SurvivalModel"]
 
@@ -35,7 +33,7 @@ class SurvivalModel(ABC):
 
     @property
     @abstractmethod
-    def fitted(self) -> Fitted | Mixture:
+    def fitted(self) -> Answering:
         """The fitted model that answers."""
 
     # --- prognosis ---
@@ -315,8 +313,6 @@ class SurvivalModel(ABC):
 
     def save(self, path: Any) -> None:
         """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it."""
-        from harmonium.model.storage import save_model  # noqa: PLC0415 - which knows the classes that are derived from this one
-
         save_model(self.fitted, path)
 
     @property
@@ -333,7 +329,7 @@ class SurvivalModel(ABC):
         return max(self.fitted.components, key=lambda component: component[0])[1].parameters.paper_parameters()
 
 
-def _as_wide(X: Any, fitted: Fitted | Mixture) -> Any:
+def _as_wide(X: Any, fitted: Answering) -> Any:
     """An array, whose columns have no names, must have as many of them as in training."""
     shape = () if hasattr(X, "columns") else np.asarray(X).shape
     n_columns = len(fitted.encoding.columns)
@@ -349,7 +345,7 @@ def _or_event_times(prognosis: Prognosis, endpoint: str | None, times: Any) -> A
     return prognosis.encoding.endpoints[0 if endpoint is None else names.index(endpoint)].event_times
 
 
-def _observed(fitted: Fitted | Mixture, X: Any, y: Any, n_rows: int) -> Endpoints:
+def _observed(fitted: Answering, X: Any, y: Any, n_rows: int) -> Endpoints:
     """All endpoints of the model, as many rows as X."""
     known, names = parse_endpoints(y), fitted.encoding.endpoint_names
     if known.names != names:
@@ -360,7 +356,7 @@ def _observed(fitted: Fitted | Mixture, X: Any, y: Any, n_rows: int) -> Endpoint
     return known
 
 
-def _given(fitted: Fitted | Mixture, X: Any, given: Any, n_rows: int) -> Endpoints:
+def _given(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpoints:
     """All endpoints in the model's order; nothing is known of those that ``given`` does not have."""
     known, names = parse_endpoints(given), fitted.encoding.endpoint_names
     strangers = [name for name in known.names if name not in names]

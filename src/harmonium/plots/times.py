@@ -37,6 +37,6 @@ def end_of_axis(until: Any) -> float:
     >>> end_of_axis(24)
     24.0
     """
-    if not (isinstance(until, Real) and 0.0 < until < np.inf):
+    if not (isinstance(until, Real) and 0.0 < float(until) < np.inf):
         raise ValueError(f"until must be a positive time; found {until!r}")
     return float(until)

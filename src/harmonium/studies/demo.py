@@ -68,8 +68,8 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     page.text(
         "Overall survival in 5-fold cross-validation, patients ranked by their mean survival from month 6 to 60, the Brier score over the "
         "same months (the section after this one ranks by risk and takes other months). The Cox model takes the columns without missing "
-        "values and overall survival only. The last two rows are for patients alive at month 12: from covariates alone, and given whether and when "
-        "their cancer had come back by then, which a Cox model fitted for month 12 could use as well (docs/landmark.md)."
+        "values and overall survival only. The last two rows are for patients alive at month 12: from covariates alone, and given whether "
+        "and when their cancer had come back by then, which a Cox model fitted for month 12 could use as well (docs/landmark.md)."
     )
     page.table(scores)
     performance(page, predicted, evaluated(predicted, X, y), X, y)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,8 @@ from harmonium.errors import (
 )
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.typing import Array
-
-if TYPE_CHECKING:
-    from harmonium.table.encoding import LearnedEndpoint
 
 __all__ = ["check_given", "check_index", "check_times", "check_training_table"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,9 @@ from harmonium.errors import EndpointWarning, TableError, collecting_problems, w
 from harmonium.table.checks import check_training_table
 from harmonium.table.columns import Column, learn_column
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.follow_up import FollowUp, fit_follow_up
+from harmonium.table.follow_up import fit_follow_up
 from harmonium.table.frames import columns_of, to_pandas
+from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.observed import ObservedCounts, count_observed
 from harmonium.table.time_scale import TimeScale, fit_time_scale
 from harmonium.typing import Array
@@ -23,55 +24,9 @@ from harmonium.typing import Array
 if TYPE_CHECKING:
     from harmonium.cells import Cells, Layout
 
-__all__ = ["Encoding", "LearnedEndpoint", "event_position"]
+__all__ = ["Encoding", "event_position"]
 
 _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and events this far from 0
-
-
-@dataclass(frozen=True)
-class LearnedEndpoint:
-    """What was learned of one endpoint from the training table.
-
-    Attributes
-    ----------
-    name : str
-    scale : TimeScale
-    first_time : float
-        The smallest positive observed time: an event at time 0 has happened before it.
-    follow_up : FollowUp
-    counts : ObservedCounts
-    event_times : ndarray
-        Distinct event times; there, curves are given if no other times are asked for.
-    """
-
-    name: str
-    scale: TimeScale
-    first_time: float
-    follow_up: FollowUp
-    counts: ObservedCounts
-    event_times: Array = field(compare=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file, which keeps the event times elsewhere."""
-        return {
-            "name": self.name,
-            "scale": self.scale.to_dict(),
-            "first_time": self.first_time,
-            "follow_up": self.follow_up.to_list(),
-            "counts": asdict(self.counts),
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any], event_times: Array) -> LearnedEndpoint:
-        """From a model file."""
-        return cls(
-            stored["name"],
-            TimeScale.from_dict(stored["scale"]),
-            stored["first_time"],
-            FollowUp.from_list(stored["follow_up"]),
-            ObservedCounts(**stored["counts"]),
-            event_times,
-        )
 
 
 @dataclass(frozen=True)

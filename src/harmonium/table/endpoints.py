@@ -272,7 +272,7 @@ def _from_structured(y: Any) -> Endpoints:
 
 def _check(parsed: Endpoints) -> Endpoints:
     lower, upper, entry = parsed.lower, parsed.upper, parsed.entry
-    problems = []
+    problems: list[Problem] = []
     for wrong, rule in (
         (np.isnan(lower) | np.isnan(upper) | np.isnan(entry), "bounds must not be missing (nothing known is 0 to inf)"),
         (lower < 0.0, "times must not be negative"),

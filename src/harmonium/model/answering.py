@@ -1,0 +1,74 @@
+"""What a fitted model offers to everything that is asked of it, be it one model or a mixture of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from harmonium.cells import Cells
+from harmonium.engine.parameters import Parameters
+from harmonium.model.prognosis import Prognosis
+from harmonium.model.training_summary import TrainingSummary
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import Endpoints
+from harmonium.typing import Array
+
+__all__ = ["Answering", "Component"]
+
+
+class Component(Protocol):
+    """One model of a mixture, or the only one."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """Of the harmonium."""
+
+    @property
+    def training(self) -> TrainingSummary:
+        """How it came about."""
+
+    @property
+    def n_hidden(self) -> int:
+        """How many hidden units."""
+
+
+class Answering(Protocol):
+    """A fitted model, seen by the functions that answer questions with it."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """Roles and encodings of columns, time scales of endpoints."""
+
+    @property
+    def components(self) -> Sequence[tuple[float, Component]]:
+        """Weights and models; they add up to one."""
+
+    @property
+    def training(self) -> TrainingSummary:
+        """How the model came about."""
+
+    @property
+    def n_hidden(self) -> int:
+        """The largest number of hidden units of a component."""
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads that answer."""
+
+    @property
+    def seed(self) -> int:
+        """Of random numbers where answers need them: the same at every call."""
+
+    def ask(self, covariates: Array, known: Endpoints | None) -> Prognosis:
+        """The prognosis of encoded covariates."""
+
+    def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
+        """Ln p of every row."""
+
+    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
+        """Completed tables (rows, columns)."""
+
+    def with_evaluation(self, method: str, scores: Mapping[str, Mapping[str, float]]) -> Any:
+        """The same model, which now knows how well it predicts."""

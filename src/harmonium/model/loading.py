@@ -1,0 +1,54 @@
+"""From a model file to the model in it."""
+
+from __future__ import annotations
+
+import os
+
+from harmonium.model.fitted import Fitted
+from harmonium.model.mixture import Mixture
+from harmonium.model.storage import Contents, naming, read_contents
+
+__all__ = ["load", "model_in"]
+
+
+def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted | Mixture:
+    """Read a model that :meth:`harmonium.SurvivalHarmonium.save` has written. Executes no code from the file.
+
+    Parameters
+    ----------
+    path : path-like
+    n_jobs : int, optional
+        Threads that answer; by default as many as there are cores.
+
+    Returns
+    -------
+    Fitted
+        With the same predictions to the last bit; a :class:`~harmonium.model.mixture.Mixture` if that was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+    ModelFileError
+        If the file is damaged, of another origin, or of a newer format.
+
+    Examples
+    --------
+    >>> import harmonium as hm, tempfile
+    >>> X, y = hm.datasets.make_three_way(100, random_state=0)
+    >>> model = hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.harmonium")
+    ...     again = hm.load(f"{folder}/model.harmonium")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    contents = read_contents(path)
+    with naming(path):
+        return model_in(contents, n_jobs)
+
+
+def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted | Mixture:
+    """The model in a file that has been read."""
+    parts = zip(contents.parameters(), contents.training, strict=True)
+    models = tuple(Fitted(contents.encoding, parameters, training, n_jobs) for parameters, training in parts)
+    return models[0] if len(models) == 1 else Mixture(models, contents.weights)

@@ -1,0 +1,59 @@
+"""What was learned of one endpoint from the training table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from harmonium.table.follow_up import FollowUp
+from harmonium.table.observed import ObservedCounts
+from harmonium.table.time_scale import TimeScale
+from harmonium.typing import Array
+
+__all__ = ["LearnedEndpoint"]
+
+
+@dataclass(frozen=True)
+class LearnedEndpoint:
+    """What was learned of one endpoint from the training table.
+
+    Attributes
+    ----------
+    name : str
+    scale : TimeScale
+    first_time : float
+        The smallest positive observed time: an event at time 0 has happened before it.
+    follow_up : FollowUp
+    counts : ObservedCounts
+    event_times : ndarray
+        Distinct event times; there, curves are given if no other times are asked for.
+    """
+
+    name: str
+    scale: TimeScale
+    first_time: float
+    follow_up: FollowUp
+    counts: ObservedCounts
+    event_times: Array = field(compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a model file, which keeps the event times elsewhere."""
+        return {
+            "name": self.name,
+            "scale": self.scale.to_dict(),
+            "first_time": self.first_time,
+            "follow_up": self.follow_up.to_list(),
+            "counts": asdict(self.counts),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any], event_times: Array) -> LearnedEndpoint:
+        """From a model file."""
+        return cls(
+            stored["name"],
+            TimeScale.from_dict(stored["scale"]),
+            stored["first_time"],
+            FollowUp.from_list(stored["follow_up"]),
+            ObservedCounts(**stored["counts"]),
+            event_times,
+        )
