@@ -40,6 +40,7 @@ __all__ = [
     "UnseenLevelWarning",
     "collecting_problems",
     "first_offender",
+    "silenced",
     "warn",
 ]
 
@@ -197,3 +198,18 @@ def warn(message: str, category: type[Warning] = HarmoniumWarning) -> None:
         frame = frame.f_back
         level += "importlib._bootstrap" not in frame.f_code.co_filename  # frames that Python's own count leaves out
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def silenced(*categories: type[Warning]) -> Iterator[None]:
+    """Keep warnings of some kinds back where they would only repeat what has been said.
+
+    Examples
+    --------
+    >>> with silenced(UnseenLevelWarning):
+    ...     warn("a fold may lack a rare level", UnseenLevelWarning)
+    """
+    with warnings.catch_warnings():
+        for category in categories:
+            warnings.simplefilter("ignore", category)
+        yield

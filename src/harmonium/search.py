@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from harmonium.errors import UnseenLevelWarning, silenced
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.model.explanation import code_names
@@ -168,7 +169,8 @@ def _out_of_fold(base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[An
     for objective in objectives:
         recipe = replace(base.recipe(), n_hidden=n_hidden, objective=objective)
         model, _ = fit_model(recipe, table, start=model, random_state=base.random_state, n_jobs=base.n_jobs)
-        columns.append(model.log_likelihood(*test))
+        with silenced(UnseenLevelWarning):  # a fold may lack a rare level
+            columns.append(model.log_likelihood(*test))
     return np.column_stack(columns)
 
 

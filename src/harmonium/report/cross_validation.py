@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from harmonium.errors import UnseenLevelWarning
+from harmonium.errors import UnseenLevelWarning, silenced
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.typing import Array, Integers
 
@@ -48,7 +48,7 @@ class OutOfFold:
         parts = []
         for k, model in enumerate(self.models):
             rows = np.flatnonzero(self.fold == k)
-            with _rare_levels_in_silence():
+            with silenced(UnseenLevelWarning):  # a fold may lack a rare level
                 parts.append((rows, model.prognosis(X.iloc[rows], given=None if given is None else given.iloc[rows])))
         return _Prognosis(parts, self.fold.size)
 
@@ -57,7 +57,7 @@ class OutOfFold:
         out = np.empty(self.fold.size)
         for k, model in enumerate(self.models):
             rows = np.flatnonzero(self.fold == k)
-            with _rare_levels_in_silence():
+            with silenced(UnseenLevelWarning):  # a fold may lack a rare level
                 out[rows] = model.log_likelihood(X.iloc[rows], y.iloc[rows])
         return out
 
@@ -103,12 +103,3 @@ def cross_validated(model: Any, X: pd.DataFrame, y: pd.DataFrame, n_folds: int, 
             models.append(clone(model).set_params(verbose=False).fit(X.iloc[train], y.iloc[train]).fitted_)
         done()
     return OutOfFold(models, fold)
-
-
-class _rare_levels_in_silence(warnings.catch_warnings):  # noqa: N801 - a context manager that reads as words
-    """A fold may lack a rare level, which is then treated as missing."""
-
-    def __enter__(self) -> Any:
-        caught = super().__enter__()
-        warnings.simplefilter("ignore", UnseenLevelWarning)
-        return caught

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harmonium import plots
-from harmonium.errors import MetricWarning
+from harmonium.errors import MetricWarning, silenced
 from harmonium.metrics.evaluation import evaluate
 from harmonium.report.cross_validation import OutOfFold, cross_validated
 from harmonium.report.page import Page
@@ -66,8 +65,7 @@ def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done:
 
 def evaluated(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
     """The table of metrics; undefined ones are shown as such."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MetricWarning)
+    with silenced(MetricWarning):
         return evaluate(predicted, X, y)
 
 
