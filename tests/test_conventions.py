@@ -38,7 +38,7 @@ class PlainTarget(hm.SurvivalHarmonium):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_of_scikit_learn_pass():
-    model = PlainTarget(n_hidden=1, n_starts=1, max_iter=3, random_state=0)
+    model = PlainTarget(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=3), random_state=0)
     results = check_estimator(model, expected_failed_checks=CANNOT_APPLY, on_fail=None, on_skip=None)
     failed = {result["check_name"]: str(result["exception"])[:200] for result in results if result["status"] == "failed"}
     assert not failed

@@ -14,9 +14,9 @@ from sksurv.metrics import as_concordance_index_ipcw_scorer, as_integrated_brier
 import harmonium as hm
 
 # Folds of small studies may lack a rare level; that it is then treated as missing, with a warning, is tested elsewhere.
-pytestmark = pytest.mark.filterwarnings("ignore:.*was not seen in training:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::harmonium.errors.UnseenLevelWarning", "ignore::harmonium.errors.ExtrapolationWarning")
 
-QUICK = {"n_hidden": 2, "n_starts": 1, "max_iter": 40, "random_state": 0}
+QUICK = {"n_hidden": 2, "trainer": hm.Exact(n_starts=1, max_iter=40), "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_density_in_the_users_unit_integrates_to_one_and_survival_is_its_integra
     """Whatever the time scale: the Jacobian is in the likelihood."""
     X, y = nvalt8
     for time_scale in ("kaplan-meier", "linear", "log"):
-        fitted = hm.SurvivalHarmonium(**{**QUICK, "max_iter": 15}, time_scale=time_scale).fit(X, y)
+        fitted = hm.SurvivalHarmonium(**{**QUICK, "trainer": hm.Exact(n_starts=1, max_iter=15)}, time_scale=time_scale).fit(X, y)
         nodes, weights = np.polynomial.legendre.leggauss(400)
         grid = np.geomspace(1e-3, 3000.0 if time_scale == "kaplan-meier" else fitted.encoding_.scales[0].horizon, 30)
         t = np.concatenate([(b - a) / 2 * nodes + (a + b) / 2 for a, b in pairwise(grid)])
@@ -119,12 +119,14 @@ def test_gaps_are_fine_at_prediction(model, nvalt8):
         ({"n_hidden": 2.5}, "n_hidden must be a whole number"),
         ({"objective": "both"}, "objective must be"),
         ({"objective": 1.5}, "a weight between 0 and 1; found 1.5"),
-        ({"l2": "some"}, 'l2 must be "auto"'),
-        ({"l2": -1.0}, "not negative"),
+        ({"trainer": hm.Exact(l2="some")}, 'l2 must be "auto"'),
+        ({"trainer": hm.Exact(l2=-1.0)}, "l2 must be .* of at least 0"),
+        ({"trainer": hm.Exact(n_starts=0)}, "n_starts must be a whole number of at least 1; found 0"),
+        ({"trainer": hm.Contrastive(optimizer="lbfgs")}, "optimizer must be one of 'sgd', 'adam'"),
         ({"time_scale": "sqrt"}, "time_scale must be one of kaplan-meier, linear, log; found 'sqrt'"),
-        ({"trainer": "sgd"}, "trainer must be one of auto, exact, contrastive"),
+        ({"trainer": "sgd"}, 'trainer must be one of "auto", "exact" and "contrastive"'),
         ({"trainer": "exact", "n_hidden": 20}, "at most 14 hidden units"),
-        ({"horizon": 1.0, "time_scale": "linear"}, "must not lie before the last recording"),
+        ({"horizon": 1.0, "time_scale": "linear"}, "must not lie before the last observed time"),
         ({"roles": {"agee": "numeric"}}, "did you mean 'age'"),
     ],
 )
@@ -146,7 +148,7 @@ def test_all_objectives_fit(objective, nvalt8):
 
 
 def test_many_hidden_units_are_trained_by_contrastive_divergence(nvalt8):
-    fitted = hm.SurvivalHarmonium(n_hidden=20, n_epochs=3, random_state=0).fit(*nvalt8)
+    fitted = hm.SurvivalHarmonium(n_hidden=20, random_state=0, trainer=hm.Contrastive(n_epochs=3)).fit(*nvalt8)
     assert fitted.paper_parameters_["W_A"].shape[1] == 20
     assert list(fitted.history_["iteration"]) == [0, 1, 2]
 
@@ -158,7 +160,7 @@ def test_no_hidden_unit_predicts_the_same_for_all(nvalt8):
 
 
 def test_warm_start_goes_on(nvalt8):
-    model = hm.SurvivalHarmonium(**{**QUICK, "max_iter": 5, "l2": 5.0}, warm_start=True).fit(*nvalt8)
+    model = hm.SurvivalHarmonium(**{**QUICK, "trainer": hm.Exact(n_starts=1, max_iter=5, l2=5.0)}, warm_start=True).fit(*nvalt8)
     first = model.history_["objective"].iloc[-1]
     model.fit(*nvalt8)
     assert model.history_["objective"].iloc[0] >= first - 1e-9
@@ -167,7 +169,7 @@ def test_warm_start_goes_on(nvalt8):
 
 def test_partial_fit_learns(nvalt8):
     X, y = nvalt8
-    model = hm.SurvivalHarmonium(n_hidden=3, learning_rate=0.02, random_state=0).partial_fit(X, y)
+    model = hm.SurvivalHarmonium(n_hidden=3, random_state=0, trainer=hm.Contrastive(learning_rate=0.02)).partial_fit(X, y)
     first = model.log_likelihood(X, y).mean()
     for _ in range(60):
         for start in range(0, 200, 100):
@@ -177,7 +179,7 @@ def test_partial_fit_learns(nvalt8):
 
 def test_validation_is_recorded_and_stops_training(nvalt8):
     X, y = nvalt8
-    model = hm.SurvivalHarmonium(n_hidden=4, n_starts=1, l2=0.0, random_state=0, early_stopping=2)
+    model = hm.SurvivalHarmonium(n_hidden=4, random_state=0, early_stopping=2, trainer=hm.Exact(n_starts=1, l2=0.0))
     model.fit(X[:120], y[:120], validation=(X[120:], y[120:]))
     checked = model.history_.dropna(subset=["validation"])
     assert {"validation", "concordance os", "concordance rfs"} <= set(checked.columns)
@@ -188,19 +190,24 @@ def test_validation_is_recorded_and_stops_training(nvalt8):
 def test_no_start_is_left_out_by_early_stopping(nvalt8):
     """Every start begins far below the best so far; that is no reason to stop."""
     X, y = nvalt8
-    model = hm.SurvivalHarmonium(n_hidden=2, n_starts=4, random_state=0, early_stopping=1)
+    model = hm.SurvivalHarmonium(n_hidden=2, random_state=0, early_stopping=1, trainer=hm.Exact(n_starts=4))
     model.fit(X[:120], y[:120], validation=(X[120:], y[120:]))
     n_runs = 1 + (np.diff(model.history_["objective"]) < 0.0).sum()
     assert n_runs >= 4
-    assert len(model.history_) < len(hm.SurvivalHarmonium(n_hidden=2, n_starts=4, random_state=0).fit(X[:120], y[:120]).history_)
+    assert len(model.history_) < len(
+        hm.SurvivalHarmonium(n_hidden=2, random_state=0, trainer=hm.Exact(n_starts=4)).fit(X[:120], y[:120]).history_
+    )
 
 
 # --- conventions ---
 
 
 def test_clone_and_parameters():
-    model = hm.SurvivalHarmonium(n_hidden=3, l2=2.0)
-    assert clone(model).get_params() == model.get_params()
+    model = hm.SurvivalHarmonium(n_hidden=3, trainer=hm.Exact(l2=2.0))
+    settings = [{name: value for name, value in m.get_params().items() if name != "trainer"} for m in (model, clone(model))]
+    assert settings[0] == settings[1]
+    assert settings[0]["trainer__l2"] == 2.0
+    assert len(model.get_params(deep=False)) <= 15
     assert "SurvivalHarmonium" in repr(model)
     assert "<div" in model._repr_html_()
 
@@ -214,7 +221,7 @@ def test_pipeline_and_search(gbsg2):
     X, y = gbsg2
     pipeline = make_pipeline(FunctionTransformer(lambda frame: frame.drop(columns="estrec")), hm.SurvivalHarmonium(**QUICK))
     assert 0.6 < pipeline.fit(X, y).score(X, y) < 0.8
-    search = RandomizedSearchCV(hm.SurvivalHarmonium(**QUICK), {"n_hidden": [1, 2], "l2": [1.0, 10.0]}, n_iter=2, cv=2, random_state=0)
+    search = RandomizedSearchCV(hm.SurvivalHarmonium(**QUICK), {"n_hidden": [1, 2], "trainer__l2": [1.0, 10.0]}, n_iter=2, cv=2, random_state=0)
     assert search.fit(X, y).best_params_["n_hidden"] in (1, 2)
 
 
@@ -261,8 +268,8 @@ def test_prediction_before_fitting_is_refused(nvalt8):
 @pytest.mark.parametrize("stack", [False, True])
 def test_cross_validated_choice(stack, nvalt8):
     X, y = nvalt8
-    base = hm.SurvivalHarmonium(n_starts=1, max_iter=25, random_state=0)
-    search = hm.SurvivalHarmoniumCV((0, 2), ("conditional", 0.9), stack=stack, cv=3, estimator=base).fit(X, y)
+    base = hm.SurvivalHarmonium(random_state=0, trainer=hm.Exact(n_starts=1, max_iter=25))
+    search = hm.SurvivalHarmoniumCV((0, 2), objective=("conditional", 0.9), stack=stack, cv=3, estimator=base).fit(X, y)
     assert len(search.cv_results_) == 4
     assert search.cv_results_["weight"].sum() == pytest.approx(1.0)
     best = search.cv_results_.loc[search.cv_results_["mean"].idxmax()]
@@ -277,22 +284,22 @@ def test_cross_validated_choice(stack, nvalt8):
 
 
 def test_choice_with_folds_that_look_at_the_endpoints(nvalt8):
-    base = hm.SurvivalHarmonium(n_starts=1, max_iter=10, random_state=0)
+    base = hm.SurvivalHarmonium(random_state=0, trainer=hm.Exact(n_starts=1, max_iter=10))
     folds = [2, hm.metrics.MultiEndpointStratifiedKFold(2), KFold(2)]
-    same, also, other = (hm.SurvivalHarmoniumCV((0, 1), ("conditional",), cv=cv, estimator=base).fit(*nvalt8).cv_results_ for cv in folds)
+    same, also, other = (hm.SurvivalHarmoniumCV((0, 1), objective=("conditional",), cv=cv, estimator=base).fit(*nvalt8).cv_results_ for cv in folds)
     pd.testing.assert_frame_equal(same, also)
     assert (same["mean"] != other["mean"]).all()
 
 
 def test_parallel_choice_is_the_same(nvalt8):
-    base = hm.SurvivalHarmonium(n_starts=1, max_iter=15, random_state=0)
-    one, two = (hm.SurvivalHarmoniumCV((1, 2), ("conditional",), cv=2, estimator=base, n_jobs=n).fit(*nvalt8) for n in (1, 2))
+    base = hm.SurvivalHarmonium(random_state=0, trainer=hm.Exact(n_starts=1, max_iter=15))
+    one, two = (hm.SurvivalHarmoniumCV((1, 2), objective=("conditional",), cv=2, estimator=base, n_jobs=n).fit(*nvalt8) for n in (1, 2))
     pd.testing.assert_frame_equal(one.cv_results_, two.cv_results_)
 
 
 def test_the_contrastive_trainer_says_that_it_knows_no_weights(nvalt8):
     with pytest.warns(UserWarning, match="knows no weights: objective=0.9"):
-        hm.SurvivalHarmonium(n_hidden=1, trainer="contrastive", objective=0.9, n_epochs=1, random_state=0).fit(*nvalt8)
+        hm.SurvivalHarmonium(n_hidden=1, objective=0.9, random_state=0, trainer=hm.Contrastive(n_epochs=1)).fit(*nvalt8)
 
 
 @pytest.mark.parametrize("objective", ["joint", "conditional"])
@@ -303,7 +310,7 @@ def test_both_trainers_allow_for_late_entry(objective):
     df = pd.DataFrame({"time": time, "event": 1, "entry": entry})[seen].reset_index(drop=True)
     X, y = df[[]], hm.endpoints(df, death={"time": "time", "event": "event", "entry": "entry"})
     settings = {"n_hidden": 1, "time_scale": "linear", "horizon": 1.0, "objective": objective, "random_state": 0}
-    contrastive = hm.SurvivalHarmonium(**settings, trainer="contrastive", n_epochs=40, learning_rate=0.3, batch_size=200).fit(X, y)
+    contrastive = hm.SurvivalHarmonium(**settings, trainer=hm.Contrastive(n_epochs=40, learning_rate=0.3, batch_size=200)).fit(X, y)
     for model in (hm.SurvivalHarmonium(**settings).fit(X, y), contrastive):
         alive = model.predict_survival_function(X[:1], times=[0.25, 0.5, 0.75], return_array=True)[0]
         np.testing.assert_allclose(alive, [0.75, 0.5, 0.25], atol=0.06)

@@ -17,7 +17,7 @@ def truth(group):
 def estimate(frame, **definition):
     """Survival of both groups under the default model."""
     y = hm.endpoints(frame, death=definition)
-    model = hm.SurvivalHarmonium(n_hidden=3, n_starts=2, random_state=0).fit(frame[["group"]], y)
+    model = hm.SurvivalHarmonium(n_hidden=3, random_state=0, trainer=hm.Exact(n_starts=2)).fit(frame[["group"]], y)
     groups = pd.DataFrame({"group": [0, 1]})
     return model.predict_survival_function(groups, times=TIMES, return_array=True)
 
@@ -69,6 +69,6 @@ def test_plain_right_censoring(time_scale):
     end = rng.uniform(2.0, 20.0, time.size)
     frame = pd.DataFrame({"group": group, "time": np.minimum(time, end), "event": time <= end})
     y = hm.endpoints(frame, death=("time", "event"))
-    model = hm.SurvivalHarmonium(n_hidden=3, n_starts=2, random_state=0, time_scale=time_scale).fit(frame[["group"]], y)
+    model = hm.SurvivalHarmonium(n_hidden=3, random_state=0, time_scale=time_scale, trainer=hm.Exact(n_starts=2)).fit(frame[["group"]], y)
     survival = model.predict_survival_function(pd.DataFrame({"group": [0, 1]}), times=TIMES, return_array=True)
     assert bias(survival).max() < 0.035

@@ -185,8 +185,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
             summary = TrainingSummary(settings=recipe.settings(self.random_state), l2=trainer.l2)
             known = Fitted(table.encoding, parameters, summary, self.n_jobs)
             self.history_ = pd.DataFrame()
-            self._name_features(X)
         self.fitted_ = grown(known, parameters, len(table.covariates))
+        self._name_features(X)
         return self
 
     def recipe(self) -> Recipe:

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from harmonium.model.curves import density, mean_position, survival
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from harmonium.cells import Cells
 from harmonium.engine.exact import log_mass
-from harmonium.model.joint import joint_density, joint_survival
-from harmonium.model.quantiles import quantile
+from tests.asking import density, joint_density, joint_survival, mean_position, quantile, survival
 from tests.models import EVERY_UNIT, random_cells, random_parameters
 
 FIRST, SECOND = 3, 4  # the endpoints' columns

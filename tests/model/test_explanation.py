@@ -20,7 +20,7 @@ def model(nvalt8):
 
 def test_latent_codes_are_probabilities_that_use_what_is_known(model, nvalt8):
     X, y = nvalt8
-    codes, informed = model.transform(X), model.transform(X, y)
+    codes, informed = model.transform(X), model.transform(X, given=y)
     assert codes.shape == (len(X), 3)
     assert ((codes >= 0.0) & (codes <= 1.0)).all()
     assert np.abs(codes - informed).max() > 0.05
@@ -32,7 +32,7 @@ def test_latent_codes_are_probabilities_that_use_what_is_known(model, nvalt8):
 
 def test_receptive_fields_are_the_effects_of_switching_a_unit_on(model, nvalt8):
     X, y = nvalt8
-    fields = model.receptive_fields(X, y)
+    fields = model.receptive_fields(X, given=y)
     natural, offsets = model.parameters_.natural(), model.encoding_.layout.offsets
     assert set(fields.index.get_level_values("column")) == {*(c.name for c in model.encoding_.modelled), "os", "rfs"}
     for c, column in enumerate(model.encoding_.modelled):
@@ -81,6 +81,6 @@ def test_bootstrap_intervals_hold_the_estimate(model, nvalt8):
 
 def test_dependence_needs_two_endpoints():
     X, y = hm.datasets.load_gbsg2()
-    model = hm.SurvivalHarmonium(1, n_starts=1, max_iter=3, random_state=0).fit(X, y)
+    model = hm.SurvivalHarmonium(1, random_state=0, trainer=hm.Exact(n_starts=1, max_iter=3)).fit(X, y)
     with pytest.raises(ValueError, match="at least two endpoints"):
         model.dependence(X)

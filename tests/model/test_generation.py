@@ -57,7 +57,7 @@ def test_every_kind_of_column_keeps_its_type():
     )
     y = hm.endpoints(pd.DataFrame({"t": rng.exponential(5.0, n), "e": rng.random(n) < 0.7}), t=("t", "e"))
     with pytest.warns(UserWarning, match="take no part in the model: 'constant'"):
-        model = hm.SurvivalHarmonium(2, objective=0.9, n_starts=1, random_state=0).fit(X, y)
+        model = hm.SurvivalHarmonium(2, objective=0.9, random_state=0, trainer=hm.Exact(n_starts=1)).fit(X, y)
     holes = X.copy()
     for k, name in enumerate(X.columns):
         holes.loc[k :: len(X.columns), name] = None
@@ -81,7 +81,7 @@ def test_columns_of_other_types_than_in_training_are_filled():
     X = pd.DataFrame({"size": rng.normal(50.0, 10.0, 80), "flat": 1.0})
     y = hm.endpoints(pd.DataFrame({"t": rng.exponential(5.0, 80), "e": 1}), t=("t", "e"))
     with pytest.warns(UserWarning, match="take no part"):
-        model = hm.SurvivalHarmonium(1, objective=0.9, n_starts=1, max_iter=20, random_state=0).fit(X, y)
+        model = hm.SurvivalHarmonium(1, objective=0.9, random_state=0, trainer=hm.Exact(n_starts=1, max_iter=20)).fit(X, y)
     whole = pd.DataFrame({"size": pd.array([50, None, 40], dtype="Int64")})  # and without the column that takes no part
     completed, _ = model.impute(whole, random_state=0)[0]
     assert completed["size"].notna().all()
@@ -93,10 +93,10 @@ def test_imputing_then_predicting_averages_to_predicting_with_gaps(model, nvalt8
     X, _ = nvalt8
     gappy = X[X.isna().any(axis=1)][:6]
     times = [6.0, 12.0, 24.0]
-    with_gaps = model.predict_survival_function(gappy, "os", times, return_array=True)
+    with_gaps = model.predict_survival_function(gappy, endpoint="os", times=times, return_array=True)
     draws = np.stack(
         [
-            model.predict_survival_function(completed, "os", times, return_array=True)
+            model.predict_survival_function(completed, endpoint="os", times=times, return_array=True)
             for completed, _ in model.impute(gappy, n_draws=300, within_range=False, random_state=0)
         ]
     )
@@ -143,7 +143,7 @@ def test_what_if_cohorts_have_the_covariates_they_were_given(model, nvalt8):
     cohort, times = model.sample(2000, X=complete, random_state=0)
     assert len(cohort) == len(times) == 4000
     pd.testing.assert_frame_equal(cohort[:1].reset_index(drop=True), complete[:1].reset_index(drop=True), check_dtype=False)
-    alive = model.predict_survival_function(complete, "os", [12.0], return_array=True)[:, 0]
+    alive = model.predict_survival_function(complete, endpoint="os", times=[12.0], return_array=True)[:, 0]
     drawn = (times["os", "lower"].to_numpy().reshape(2, 2000) > 12.0).mean(axis=1)
     np.testing.assert_allclose(drawn, alive, atol=0.05)
     given = pd.DataFrame({("os", "lower"): [20.0, 20.0], ("os", "upper"): [np.inf, np.inf]})
@@ -155,7 +155,7 @@ def test_drawn_times_follow_the_predicted_survival(model, nvalt8):
     X, y = nvalt8
     draws = model.draw_times(X[:3], n_draws=2000, random_state=0)
     assert draws.shape == (2000, 3, 2)
-    alive = model.predict_survival_function(X[:3], "rfs", [12.0], return_array=True)[:, 0]
+    alive = model.predict_survival_function(X[:3], endpoint="rfs", times=[12.0], return_array=True)[:, 0]
     np.testing.assert_allclose((draws[:, :, 1] > 12.0).mean(axis=0), alive, atol=0.05)
     given = hm.landmark(y[:3], 6.0)
     later = model.draw_times(X[:3], n_draws=50, given=given, random_state=0)
@@ -173,7 +173,7 @@ def test_same_seed_same_draws(model, nvalt8):
 
 def test_models_that_do_not_know_covariates_say_so(nvalt8):
     X, y = nvalt8
-    model = hm.SurvivalHarmonium(1, n_starts=1, max_iter=5, random_state=0).fit(X, y)
+    model = hm.SurvivalHarmonium(1, random_state=0, trainer=hm.Exact(n_starts=1, max_iter=5)).fit(X, y)
     with pytest.warns(UserWarning, match='train one with objective="joint"'):
         model.sample(3)
     with pytest.warns(UserWarning, match="to impute covariates"):

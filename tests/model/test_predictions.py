@@ -6,8 +6,8 @@ import pytest
 
 import harmonium as hm
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*was not seen in training:UserWarning")
-QUICK = {"n_hidden": 3, "n_starts": 1, "max_iter": 60, "random_state": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::harmonium.errors.UnseenLevelWarning", "ignore::harmonium.errors.ExtrapolationWarning")
+QUICK = {"n_hidden": 3, "trainer": hm.Exact(n_starts=1, max_iter=60), "random_state": 0}
 TIMES = np.array([3.0, 6.0, 12.0, 24.0, 48.0])
 
 
@@ -22,7 +22,7 @@ def model(nvalt8, request):
 
 
 def curves(model, X, endpoint="os", times=TIMES, given=None):
-    return model.predict_survival_function(X, endpoint, times, given=given, return_array=True)
+    return model.predict_survival_function(X, endpoint=endpoint, times=times, given=given, return_array=True)
 
 
 def endpoint_table(**columns):
@@ -34,23 +34,27 @@ def test_hazard_density_and_cumulative_hazard_agree_with_survival(model, nvalt8)
     X, _ = nvalt8
     X = X[:20]
     alive = curves(model, X)
-    np.testing.assert_allclose(model.predict_cumulative_hazard_function(X, "os", TIMES, return_array=True), -np.log(alive))
+    np.testing.assert_allclose(model.predict_cumulative_hazard_function(X, endpoint="os", times=TIMES, return_array=True), -np.log(alive))
     around = curves(model, X, times=np.concatenate([TIMES - 1e-3, TIMES + 1e-3]))
     slope = (around[:, : TIMES.size] - around[:, TIMES.size :]) / 2e-3
-    found = model.predict_density(X, "os", TIMES)
+    found = model.predict_density(X, endpoint="os", times=TIMES)
     np.testing.assert_allclose(found, slope, rtol=1e-3, atol=1e-8)
-    np.testing.assert_allclose(model.predict_hazard(X, "os", TIMES), found / alive)
-    steps = model.predict_cumulative_hazard_function(X, "os", TIMES)
+    np.testing.assert_allclose(model.predict_hazard(X, endpoint="os", times=TIMES), found / alive)
+    steps = model.predict_cumulative_hazard_function(X, endpoint="os", times=TIMES)
     np.testing.assert_allclose(steps[0](TIMES), -np.log(alive[0]))
 
 
-def test_curves_of_all_endpoints_at_once_are_those_of_each(model, nvalt8):
+def test_a_prognosis_answers_as_the_model_does(model, nvalt8):
     X, y = nvalt8
     for given in (None, hm.landmark(y, 6.0)):
-        together = model.predict_survival_curves(X, TIMES, given=given)
-        assert list(together) == ["os", "rfs"]
-        for name, found in together.items():
-            np.testing.assert_array_equal(found, curves(model, X, name, given=given))
+        prognosis = model.prognosis(X, given=given)
+        for name in ("os", "rfs"):
+            np.testing.assert_array_equal(prognosis.survival(name, TIMES), curves(model, X, name, given=given))
+            np.testing.assert_array_equal(prognosis.risk(name), model.predict(X, endpoint=name, given=given))
+            own = prognosis.survival_at(name, y[name, "lower"])
+            every = prognosis.survival(name, np.unique(y[name, "lower"]))
+            place = np.searchsorted(np.unique(y[name, "lower"]), y[name, "lower"])
+            np.testing.assert_allclose(own, every[np.arange(len(X)), place], atol=1e-9)
 
 
 def test_after_a_known_event_nobody_is_left_wherever_the_scale_ends(model, nvalt8):
@@ -65,11 +69,11 @@ def test_after_a_known_event_nobody_is_left_wherever_the_scale_ends(model, nvalt
 def test_the_median_and_other_quantiles_are_where_survival_says(model, nvalt8):
     X, y = nvalt8
     X, y = X[:15], y[:15]
-    for share, times in ((0.5, model.predict_median(X, "rfs")), (0.2, model.predict_quantile(X, 0.2, "rfs"))):
+    for q, times in ((0.5, model.predict_median(X, endpoint="rfs")), (0.2, model.predict_quantile(X, q=0.2, endpoint="rfs"))):
         reached = np.array([curves(model, X[i : i + 1], "rfs", [times[i]])[0, 0] for i in range(15)])
-        np.testing.assert_allclose(reached, 1.0 - share, atol=1e-6)
+        np.testing.assert_allclose(reached, 1.0 - q, atol=1e-6)
     known = hm.landmark(y, 6.0)
-    given = model.predict_median(X, "rfs", given=known)
+    given = model.predict_median(X, endpoint="rfs", given=known)
     seen = known["rfs", "upper"] == known["rfs", "lower"]
     np.testing.assert_allclose(given[seen], known.loc[seen, ("rfs", "lower")])
     assert (given[~seen] > known.loc[~seen, ("rfs", "lower")]).all()
@@ -81,21 +85,21 @@ def test_the_restricted_mean_is_the_area_under_the_curve(model, nvalt8):
     grid = np.linspace(0.0, 30.0, 20_001)
     for given in (None, hm.landmark(y, 9.0)):
         area = np.trapezoid(curves(model, X, "os", grid, given), grid, axis=1)
-        np.testing.assert_allclose(model.predict_restricted_mean(X, 30.0, "os", given=given), area, rtol=2e-4)
+        np.testing.assert_allclose(model.predict_restricted_mean(X, until=30.0, endpoint="os", given=given), area, rtol=2e-4)
 
 
 def test_joint_survival_and_density_in_the_users_units(model, nvalt8):
     X, _ = nvalt8
     X = X[:3]
-    joint = model.predict_joint_survival(X, {"os": [0.0, *TIMES], "rfs": [0.0, 6.0]})
+    joint = model.predict_joint_survival(X, times={"os": [0.0, *TIMES], "rfs": [0.0, 6.0]})
     assert joint.shape == (3, 6, 2)
     np.testing.assert_allclose(joint[:, 1:, 0], curves(model, X), atol=1e-12)
     np.testing.assert_allclose(joint[:, 0, 1], curves(model, X, "rfs", [6.0])[:, 0], atol=1e-12)
     step = 1e-2
     a, b = [12.0 - step, 12.0 + step], [6.0 - step, 6.0 + step]
-    corners = model.predict_joint_survival(X, {"os": a, "rfs": b})
+    corners = model.predict_joint_survival(X, times={"os": a, "rfs": b})
     mixed = (corners[:, 0, 0] - corners[:, 0, 1] - corners[:, 1, 0] + corners[:, 1, 1]) / (2 * step) ** 2
-    np.testing.assert_allclose(model.predict_joint_density(X, {"os": [12.0], "rfs": [6.0]})[:, 0, 0], mixed, rtol=1e-3)
+    np.testing.assert_allclose(model.predict_joint_density(X, times={"os": [12.0], "rfs": [6.0]})[:, 0, 0], mixed, rtol=1e-3)
 
 
 def test_conditioning_agrees_with_the_joint_survival(model, nvalt8):
@@ -103,7 +107,7 @@ def test_conditioning_agrees_with_the_joint_survival(model, nvalt8):
     X, _ = nvalt8
     X = X[:5]
     given = endpoint_table(rfs=(np.full(5, 8.0), np.full(5, np.inf)))
-    joint = model.predict_joint_survival(X, {"os": TIMES, "rfs": [8.0]})[:, :, 0]
+    joint = model.predict_joint_survival(X, times={"os": TIMES, "rfs": [8.0]})[:, :, 0]
     np.testing.assert_allclose(curves(model, X, given=given), joint / curves(model, X, "rfs", [8.0]), rtol=1e-9)
     own = endpoint_table(os=(np.full(5, 8.0), np.full(5, np.inf)))
     expected = np.where(TIMES <= 8.0, 1.0, curves(model, X) / curves(model, X, times=[8.0]))
@@ -116,7 +120,7 @@ def test_a_known_relapse_lowers_survival(nvalt8):
     model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
     relapse = endpoint_table(os=([12.0], [np.inf]), rfs=([8.0], [8.0]))
     healthy = endpoint_table(os=([12.0], [np.inf]), rfs=([12.0], [np.inf]))
-    after, before = (model.predict_median(X[:1], "os", given=known)[0] for known in (relapse, healthy))
+    after, before = (model.predict_median(X[:1], endpoint="os", given=known)[0] for known in (relapse, healthy))
     assert after < 0.7 * before
 
 
@@ -134,37 +138,39 @@ def test_what_is_given_may_leave_endpoints_out_and_is_checked(model, nvalt8):
     partial = y[:4][["rfs"]]
     whole = y[:4].copy()
     whole["os", "lower"], whole["os", "upper"] = 0.0, np.inf
-    np.testing.assert_allclose(curves(model, X[:4], given=partial), curves(model, X[:4], given=whole))
-    np.testing.assert_allclose(model.predict(X[:4], "os", given=partial), model.predict(X[:4], "os", given=whole))
+    with pytest.warns(hm.errors.UnknownEndpointWarning, match="an event is given, and nothing about 'os'"):
+        found = model.prognosis(X[:4], given=partial)
+    np.testing.assert_allclose(found.survival("os", TIMES), curves(model, X[:4], given=whole))
+    np.testing.assert_allclose(found.risk("os"), model.predict(X[:4], endpoint="os", given=whole))
     with pytest.raises(ValueError, match="there is no endpoint 'pfs'"):
         curves(model, X[:1], given=endpoint_table(pfs=([1.0], [2.0])))
     with pytest.raises(ValueError, match="as many rows as X; found 4 and 3"):
         curves(model, X[:3], given=partial)
     with pytest.raises(ValueError, match="mapping of endpoints to times"):
-        model.predict_joint_survival(X[:1], [1.0])
-    with pytest.raises(ValueError, match="share must lie between 0 and 1"):
-        model.predict_quantile(X[:1], 1.0)
+        model.predict_joint_survival(X[:1], times=[1.0])
+    with pytest.raises(ValueError, match="q must lie between 0 and 1"):
+        model.predict_quantile(X[:1], q=1.0)
     with pytest.raises(ValueError, match="positive time"):
-        model.predict_restricted_mean(X[:1], 0.0)
+        model.predict_restricted_mean(X[:1], until=0.0)
 
 
 def test_diagnostics_of_exact_answers_are_zero(model, nvalt8):
     X, _ = nvalt8
-    alive, answer = model.predict_survival_function(X[:2], "os", TIMES, return_array=True, return_diagnostics=True)
+    alive, answer = model.predict_survival_function(X[:2], endpoint="os", times=TIMES, return_array=True, return_diagnostics=True)
     np.testing.assert_array_equal(alive, answer.mean)
     assert (answer.standard_error == 0.0).all()
     assert (answer.r_hat == 1.0).all()
 
 
-@pytest.mark.filterwarnings("ignore::harmonium.model.hidden.SamplingWarning")
+@pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
 def test_large_models_answer_by_sampling(nvalt8):
     X, y = nvalt8
-    model = hm.SurvivalHarmonium(20, n_epochs=5, random_state=0, objective="joint").fit(X, y)
-    first, answer = model.predict_survival_function(X[:3], "os", TIMES, return_array=True, return_diagnostics=True)
+    model = hm.SurvivalHarmonium(20, random_state=0, objective="joint", trainer=hm.Contrastive(n_epochs=5)).fit(X, y)
+    first, answer = model.predict_survival_function(X[:3], endpoint="os", times=TIMES, return_array=True, return_diagnostics=True)
     second = curves(model, X[:3])
     np.testing.assert_array_equal(first, second)
     assert (answer.standard_error > 0.0).any()
-    assert model.predict_median(X[:2], "os").shape == (2,)
+    assert model.predict_median(X[:2], endpoint="os").shape == (2,)
     assert np.isfinite(model.log_likelihood(X[:3], y[:3])).all()
     assert model.predict(X[:3]).shape == (3,)
     assert model.transform(X[:3]).shape == (3, 20)
@@ -172,12 +178,12 @@ def test_large_models_answer_by_sampling(nvalt8):
 
 def test_a_stack_of_candidates_weighs_them_by_what_is_given(nvalt8):
     X, y = nvalt8
-    search = hm.SurvivalHarmoniumCV((0, 3), ("conditional",), stack=True, cv=2, estimator=hm.SurvivalHarmonium(**QUICK)).fit(X, y)
-    search.weights_ = np.full(len(search.estimators_), 1.0 / len(search.estimators_))
+    quick = hm.SurvivalHarmonium(**QUICK)
+    models = [quick.set_params(n_hidden=h).fit(X, y).fitted_ for h in (0, 3)]
+    mixture = hm.Mixture(tuple(models), (0.5, 0.5))
     given = endpoint_table(os=(np.full(4, 10.0), np.full(4, np.inf)))
     plain, until, conditional = (
-        search.predict_survival_function(X[:4], "os", times, given=known, return_array=True)
-        for times, known in ((TIMES, None), ([10.0], None), (TIMES, given))
+        mixture.prognosis(X[:4], given=known).survival("os", times) for times, known in ((TIMES, None), ([10.0], None), (TIMES, given))
     )
     np.testing.assert_allclose(conditional, np.where(TIMES <= 10.0, 1.0, plain / until), rtol=1e-9)
-    assert search.predict(X[:4], "os", given=given).shape == (4,)
+    assert mixture.predict(X[:4], endpoint="os", given=given).shape == (4,)

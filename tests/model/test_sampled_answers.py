@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from harmonium.model.curves import mean_position, survival
 
 from harmonium.cells import Cells, Layout
+from harmonium.errors import SamplingWarning
 from harmonium.model import hidden as hidden_module
-from harmonium.model.dependence import kendall_tau
 from harmonium.model.draws import draw_tables
-from harmonium.model.hidden import SamplingWarning, sample_hidden
-from harmonium.model.joint import joint_survival
+from harmonium.model.hidden import sample_hidden
 from harmonium.units import Bernoulli, TruncatedGamma
+from tests.asking import joint_survival, kendall_tau, mean_position, survival
 from tests.models import EVERY_UNIT, random_cells, random_parameters
 
 FIRST, SECOND = 3, 4

@@ -27,7 +27,7 @@ def column(values, dtype=None, role=None, name="x"):
 def encoding_of(X, roles=None):
     n = len(X)
     time = np.arange(1.0, n + 1.0)[:, None]
-    return Encoding.fit(X, Endpoints(("os",), time, time, np.zeros((n, 1))), roles, "linear", None)
+    return Encoding.learn(X, Endpoints(("os",), time, time, np.zeros((n, 1))), roles, "linear", None)[0]
 
 
 def stored_and_read(value):
@@ -145,8 +145,8 @@ def test_columns_without_information_are_named_in_a_warning():
         (pd.to_datetime(["2020-01-01", "2021-01-01"]), None, "column 'x' has the type datetime64.*turn it into numbers or categories"),
         (pd.to_datetime(["2020-01-01", "2021-01-01"]), "numeric", "column 'x' has the type datetime64"),
         (pd.to_timedelta([1, 2], unit="D"), None, "column 'x' has the type timedelta64"),
-        ([None, datetime.date(2020, 1, 1)], None, "column 'x' can hold numbers, text or booleans; found .*2020.* in row 1"),
-        ([[1], [2]], None, r"column 'x' can hold numbers, text or booleans; found \[1\] in row 0"),
+        ([None, datetime.date(2020, 1, 1)], None, "column 'x' must hold numbers, text or booleans; found .*2020.* in row 1"),
+        ([[1], [2]], None, r"column 'x' must hold numbers, text or booleans; found \[1\] in row 0"),
         ([1j, 2j], None, "column 'x' has the type complex128"),
         (pd.cut([1.0, 2.0, 3.0], 3), None, "column 'x' has levels such as Interval.*rename_categories"),
         (
@@ -294,7 +294,7 @@ def test_polars_categories_and_dates():
         {"c": pl.Series(["b", "a", None, "c"], dtype=pl.Categorical), "d": pl.Series([Decimal("1.5"), None, Decimal(2), Decimal(3)])}
     )
     assert [c.role for c in encoding_of(values).columns] == ["categorical", "numeric"]
-    with pytest.raises(ValueError, match=r"column 'day' can hold numbers, text or booleans; found .*2020"):
+    with pytest.raises(ValueError, match=r"column 'day' must hold numbers, text or booleans; found .*2020"):
         encoding_of(pl.DataFrame({"day": [datetime.date(2020, 1, 1)]}))
 
 

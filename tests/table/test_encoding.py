@@ -29,7 +29,7 @@ def table(lower, upper, entry=None):
 
 def fit(y, scale="linear", horizon=None, X=None):
     X = pd.DataFrame(index=range(len(y.lower))) if X is None else X
-    return Encoding.fit(X, y, None, scale, horizon)
+    return Encoding.learn(X, y, None, scale, horizon)[0]
 
 
 def cells_of(y, encoding):
@@ -228,7 +228,7 @@ def test_what_the_training_table_held_is_remembered():
         {"a": [1.0, None, 2.0, 3.0], "lower": [1.0, 2.0, 0.0, 3.0], "upper": [1.0, 4.0, np.inf, np.inf], "entry": [0.5, 0.0, 0.0, 1.0]}
     )
     y = parse_endpoints(hm.endpoints(table, e={"lower": "lower", "upper": "upper", "entry": "entry"}))
-    encoding = Encoding.fit(table[["a"]], y, None, "linear", None)
+    encoding = Encoding.learn(table[["a"]], y, None, "linear", None)[0]
     assert encoding.columns[0].missing == 0.25
     assert encoding.recordings == (Recordings(rows=3, events=1, intervals=1, censored=1, late_entries=2),)
     assert Encoding.from_dict(encoding.to_dict()) == encoding
@@ -238,6 +238,6 @@ def test_a_covariate_that_holds_recorded_times_is_warned_of():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"time": rng.exponential(10.0, 40), "event": 1, "age": rng.normal(60.0, 10.0, 40)})
     y = parse_endpoints(hm.endpoints(table, death=("time", "event")))
-    Encoding.fit(table[["age"]], y, None, "linear", None)
+    Encoding.learn(table[["age"]], y, None, "linear", None)[0]
     with pytest.warns(UserWarning, match="column 'time' equals the recorded time of endpoint 'death' in 40 of 40 rows"):
-        Encoding.fit(table[["age", "time"]], y, None, "linear", None)
+        Encoding.learn(table[["age", "time"]], y, None, "linear", None)[0]

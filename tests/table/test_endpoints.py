@@ -123,7 +123,7 @@ def test_a_missing_event_without_time_is_fine(dtype):
 @pytest.mark.parametrize("event_value", [None, 1])
 @pytest.mark.parametrize("dtype", ["Int64", "float64", "object"])
 def test_a_missing_event_with_a_time_is_refused(dtype, event_value):
-    with pytest.raises(ValueError, match="'e' must tell for every time whether the event was seen; row 1 is missing"):
+    with pytest.raises(ValueError, match="'e' must say for every time whether the event was seen; row 1 is missing"):
         of([1.0, 2.0], pd.Series([1, None], dtype=dtype), event_value=event_value)
 
 
