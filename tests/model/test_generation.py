@@ -179,7 +179,7 @@ def test_models_that_do_not_know_covariates_say_so(nvalt8):
     with pytest.warns(UserWarning, match="to impute covariates"):
         model.impute(X, y)
     model.sample(3, X=X.dropna()[:1])  # nothing to draw but times: no warning
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match="n_samples must be at least 1"):
         model.sample(0)
     with pytest.raises(ValueError, match="n_draws must be at least 1"):
         model.impute(X, y, n_draws=0)

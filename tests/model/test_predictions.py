@@ -62,7 +62,7 @@ def test_after_a_known_event_nobody_is_left_wherever_the_scale_ends(model, nvalt
     horizon = min(model.encoding_.scales[0].horizon, 1e9)  # what lies beyond counts as there; without a horizon, 1e9 is at position 1
     times = np.array([0.0, 12.0, 50.0, 1.5 * horizon])
     for at in (12.0, horizon, 2.0 * horizon):
-        found = curves(model, X[:2], "os", times, endpoint_table(os=([at] * 2, [at] * 2)))
+        found = curves(model, X[:2], "os", times, endpoint_table(os=([at] * 2, [at] * 2), rfs=([0.0] * 2, [np.inf] * 2)))
         np.testing.assert_array_equal(found, np.tile(times < min(at, horizon), (2, 1)))
 
 

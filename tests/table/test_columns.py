@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
+import harmonium as hm
 from harmonium.table.columns import Column, infer_column
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
@@ -31,7 +32,10 @@ def encoding_of(X, roles=None):
 
 
 def stored_and_read(value):
-    return type(value).from_dict(json.loads(json.dumps(value.to_dict())))
+    stored = json.loads(json.dumps(value.to_dict()))
+    if isinstance(value, Encoding):
+        return Encoding.from_dict(stored, [endpoint.event_times for endpoint in value.endpoints])
+    return type(value).from_dict(stored)
 
 
 # --- roles ---
@@ -214,11 +218,35 @@ def test_a_table_without_rows_cannot_be_learned_from():
 
 
 @pytest.mark.parametrize(
-    "table", [np.zeros(3), 3.0, [1, 2], np.zeros((2, 2, 2)), pd.Series([1.0]), {"a": [1]}, pl.DataFrame({"a": [1]}).lazy()]
+    "table", [np.zeros(3), 3.0, [1, 2], np.zeros((2, 2, 2)), pd.Series([1.0]), {"a": [1]}]
 )
 def test_what_is_no_table_is_refused(table):
     with pytest.raises(ValueError, match="a table must be a DataFrame or have two dimensions, rows and columns; found"):
         to_pandas(table)
+
+
+def test_a_table_that_is_still_to_be_computed_is_refused_with_advice():
+    with pytest.raises(ValueError, match=r"a LazyFrame holds no rows yet; call .collect\(\) first"):
+        to_pandas(pl.DataFrame({"a": [1]}).lazy())
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame({"visits": [[1, 2], [3]] * 10}), pl.DataFrame({"visits": [[1, 2], [3, 4]] * 10})])
+def test_columns_of_lists_are_refused_with_column_and_row(table):
+    with pytest.raises(hm.errors.TableError, match=r"column 'visits' must hold numbers, text or booleans; found \[1, 2\] in row 0"):
+        encoding_of(table)
+    learned = infer_column(pd.Series(["a", "b", "c"], name="visits"))
+    for n in (2, 20):
+        with pytest.raises(hm.errors.TableError, match=r"column 'visits' must hold numbers, text or booleans; found \[1, 2\] in row 0"):
+            learned.encode(to_pandas(table)["visits"].iloc[:n])
+
+
+def test_all_problems_of_a_table_are_reported_together():
+    X = pd.DataFrame({"age": [1.0, np.inf, 3.0], "seen": pd.date_range("2020", periods=3), "mixed": [1, "a", 2.5], "sex": [0, 1, 0]})
+    with pytest.raises(hm.errors.TableError) as caught:
+        encoding_of(X)
+    assert [problem.column for problem in caught.value.problems] == ["age", "seen", "mixed"]
+    assert [problem.row for problem in caught.value.problems] == [1, None, 1]
+    assert len(str(caught.value).splitlines()) == 3
 
 
 # --- encoding ---

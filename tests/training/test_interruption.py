@@ -63,6 +63,19 @@ def test_an_interrupt_that_hits_callback_after_callback_is_raised_in_the_end():
         work()
 
 
+def test_an_error_that_follows_from_the_interrupt_does_not_hide_it():
+    """Numba cannot go on if its callback was interrupted: "no compiled object yet for ..."."""
+
+    def work():
+        interrupted_callback()
+        raise RuntimeError("no compiled object yet")
+
+    with pytest.raises(KeyboardInterrupt) as caught, interruptible():
+        work()
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    time.sleep(0.02)
+
+
 def test_other_exceptions_go_where_they_went_before(monkeypatch):
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", seen.append)

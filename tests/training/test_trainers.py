@@ -10,7 +10,7 @@ from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
 from harmonium.training.trainer import Trainer
-from tests.models import EVERY_UNIT, random_cells
+from tests.models import EVERY_UNIT, random_cells, random_parameters
 
 
 class Holder(BaseEstimator):
@@ -72,6 +72,15 @@ def test_what_is_no_trainer_is_refused(trainer):
 def test_settings_that_make_no_sense_are_refused_when_they_are_used(trainer, message):
     with pytest.raises(ValueError, match=message):
         fit(trainer)
+
+
+@pytest.mark.parametrize("trainer", [Exact(), Contrastive()])
+def test_training_does_not_begin_at_another_model(trainer):
+    cells = random_cells(EVERY_UNIT, 12, np.random.default_rng(0))
+    start = random_parameters(EVERY_UNIT, 2, np.random.default_rng(0))
+    objective, rng = Objective(cells, np.zeros((12, 2)), 1.0), np.random.default_rng(0)
+    with pytest.raises(ValueError, match="parameters with 2 hidden units; 3 are asked for"):
+        trainer.fit(objective, 3, rng=rng, history=History(), start=start)
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -53,7 +53,7 @@ class SurvivalModel(ABC):
         Prognosis
         """
         fitted = self.fitted
-        covariates = fitted.encoding.covariates(_as_wide(X, fitted))
+        covariates = fitted.encoding.covariates(X)
         known = None if given is None else _given(fitted, X, given, len(covariates))
         return fitted.ask(covariates, known)
 
@@ -165,7 +165,7 @@ class SurvivalModel(ABC):
         if kind not in ("conditional", "joint"):
             raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
         fitted = self.fitted
-        covariates = fitted.encoding.covariates(_as_wide(X, fitted))
+        covariates = fitted.encoding.covariates(X)
         return fitted.log_likelihood_of(covariates, _observed(fitted, X, y, len(covariates)), kind)
 
     def score(self, X: Any, y: Any) -> float:
@@ -209,7 +209,7 @@ class SurvivalModel(ABC):
         (True, 0)
         """
         fitted = self.fitted
-        covariates = fitted.encoding.covariates(_as_wide(X, fitted))
+        covariates = fitted.encoding.covariates(X)
         known = None if y is None else _given(fitted, X, y, len(covariates))
         return generation.impute(fitted, X, y, covariates, known, n_draws, within_range, np.random.default_rng(random_state))
 
@@ -251,14 +251,14 @@ class SurvivalModel(ABC):
         fitted = self.fitted
         if given is not None and X is None:
             raise ValueError("what is given must belong to rows of X; found no X")
-        covariates = np.full((1, len(fitted.encoding.modelled)), np.nan) if X is None else fitted.encoding.covariates(_as_wide(X, fitted))
+        covariates = np.full((1, len(fitted.encoding.modelled)), np.nan) if X is None else fitted.encoding.covariates(X)
         known = None if given is None else _given(fitted, X, given, len(covariates))
         return generation.sample(fitted, covariates, known, n_samples, censored, np.random.default_rng(random_state))
 
     def draw_times(self, X: Any, *, n_draws: int = 100, given: Any = None, random_state: Any = None) -> Array:
         """Event times drawn given covariates and what else is known, (draws, rows, endpoints)."""
         fitted = self.fitted
-        covariates = fitted.encoding.covariates(_as_wide(X, fitted))
+        covariates = fitted.encoding.covariates(X)
         known = None if given is None else _given(fitted, X, given, len(covariates))
         return generation.draw_times(fitted, covariates, known, n_draws, np.random.default_rng(random_state))
 
@@ -309,7 +309,7 @@ class SurvivalModel(ABC):
             confidence intervals from a bootstrap.
         """
         fitted = self.fitted
-        return explanation.dependence(fitted, fitted.encoding.covariates(_as_wide(X, fitted)))
+        return explanation.dependence(fitted, fitted.encoding.covariates(X))
 
     def save(self, path: Any) -> None:
         """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it."""
@@ -327,15 +327,6 @@ class SurvivalModel(ABC):
         Of a mixture, those of the component with the largest weight.
         """
         return max(self.fitted.components, key=lambda component: component[0])[1].parameters.paper_parameters()
-
-
-def _as_wide(X: Any, fitted: Answering) -> Any:
-    """An array, whose columns have no names, must have as many of them as in training."""
-    shape = () if hasattr(X, "columns") else np.asarray(X).shape
-    n_columns = len(fitted.encoding.columns)
-    if len(shape) == 2 and shape[1] != n_columns:
-        raise ValueError(f"X has {shape[1]} features, but SurvivalHarmonium is expecting {n_columns} features as input")
-    return X
 
 
 def _or_event_times(prognosis: Prognosis, endpoint: str | None, times: Any) -> Array:

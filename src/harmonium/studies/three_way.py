@@ -21,6 +21,7 @@ from harmonium.datasets.three_way import BLOBS, make_three_way
 from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.estimator import SurvivalHarmonium
+from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 from harmonium.units import Bernoulli, TruncatedGamma
@@ -28,7 +29,7 @@ from harmonium.units.truncated_gamma import interval_mass
 
 __all__ = ["ThreeWay", "closed_form", "reproduce_three_way"]
 
-LAYOUT = Layout([Bernoulli(), TruncatedGamma(), TruncatedGamma()])
+LAYOUT = Layout([Bernoulli(), TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
 _COLOURS = ("red", "blue")
 # Shade, line and markers of events and of censored times; red comes last, dashed, so that blue shows through where both lie on each other.
 _STYLES = {"blue": ("#0072B2", "-", ".", "x"), "red": ("#D55E00", "--", "^", "+")}
@@ -68,7 +69,7 @@ def reproduce_three_way(n_samples: int = 1000, random_state: int = 0) -> ThreeWa
     def written(colour: str, t1: Any, t2: Any) -> Array:
         return _closed_form_density(solution, colour, t1, t2)
 
-    x, w = np.polynomial.legendre.leggauss(60)
+    x, w = gauss_legendre(60)
     total = sum(float(0.5 * w @ written(colour, 0.5 * (x + 1.0), np.nan)) for colour in _COLOURS)
     return ThreeWay(_cox_p_values(X, y), _modes(written, learned), total, _figure(learned, X, y))
 

@@ -111,6 +111,9 @@ class Encoding:
     def covariates(self, X: Any) -> Array:
         """Encoded covariates (rows, columns), NaN where missing; columns may come in any order, and others are ignored."""
         frame = to_pandas(X)
+        if not hasattr(X, "columns") and frame.shape[1] != len(self.columns):  # columns of an array have no names
+            expected = f"SurvivalHarmonium is expecting {len(self.columns)} features as input"
+            raise TableError(f"X has {frame.shape[1]} features, but {expected}")
         try:
             columns_of(frame, [column.name for column in self.modelled])
         except TableError as error:

@@ -24,7 +24,7 @@ from harmonium.training.objective import Objective
 from harmonium.training.own_coordinates import own_coordinates
 from harmonium.training.phases import negative_phase, positive_phase
 from harmonium.training.settings import require_boolean, require_number, require_one_of, require_whole_number
-from harmonium.training.trainer import Fit
+from harmonium.training.trainer import Fit, check_start
 from harmonium.typing import Array, Integers
 from harmonium.units.contract import Parameter
 
@@ -165,6 +165,8 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
 
     def begin(self, objective: Objective, n_hidden: int, rng: np.random.Generator, start: Parameters | None = None) -> ContrastiveState:
         """The state before the first update: the paper's initial parameters, or given ones."""
+        if start is not None:
+            check_start(start, objective, n_hidden)
         if 0.0 < objective.conditional < 1.0:
             warn(
                 f"the contrastive trainer knows no weights: objective={objective.conditional:g} trains the joint likelihood. "

@@ -23,7 +23,7 @@ from harmonium.training.interruption import interruptible
 from harmonium.training.objective import Objective
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
 from harmonium.training.settings import require_number, require_whole_number
-from harmonium.training.trainer import Fit
+from harmonium.training.trainer import Fit, check_start
 from harmonium.typing import Array
 
 __all__ = ["Exact"]
@@ -79,6 +79,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     ) -> Fit:
         """Maximise the objective; see :class:`harmonium.training.trainer.Trainer`."""
         l2 = self._check(n_hidden)
+        if start is not None:
+            check_start(start, objective, n_hidden)
         coordinates = Coordinates.of_data(objective.recorded, n_hidden, objective.conditional)
         total = LogMassSum(objective.terms(), n_threads)
         problem = PenalisedLikelihood(total, coordinates, objective.recorded.n_rows, prior_precisions(coordinates, l2))

@@ -56,6 +56,10 @@ def interruptible() -> Iterator[None]:
         _stop(waiting)
         if len(raised) < len(waiting):  # the work ended within the delay
             raise KeyboardInterrupt
+    except Exception as error:
+        if waiting:  # what the callback had left undone was missed
+            raise KeyboardInterrupt from error
+        raise
     finally:
         _stop(waiting)
         sys.unraisablehook = previous

@@ -12,7 +12,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
 
-__all__ = ["Fit", "Trainer"]
+__all__ = ["Fit", "Trainer", "check_start"]
 
 
 @dataclass(frozen=True)
@@ -65,3 +65,10 @@ class Trainer(Protocol):
         n_threads : int, optional
             As in :func:`harmonium.engine.threads.thread_count`.
         """
+
+
+def check_start(start: Parameters, objective: Objective, n_hidden: int) -> None:
+    """Refuse to begin at the parameters of another model."""
+    start.check(objective.recorded.layout)
+    if start.n_hidden != n_hidden:
+        raise ValueError(f"training cannot begin at parameters with {start.n_hidden} hidden units; {n_hidden} are asked for")

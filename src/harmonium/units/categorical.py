@@ -122,7 +122,7 @@ class Categorical(UnitDefaults):
         return {"W": natural.coupling, "a": natural.bias}
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
-        """Small normal W; a from the levels' shares, none of them zero."""
+        """Small normal W; a from the levels' frequencies, none of them zero."""
         counts = (values[..., None] == np.arange(self.n_levels)).sum(axis=0) + 0.5
         share = counts / counts.sum(axis=-1, keepdims=True)
         return {"W": rng.normal(0.0, 0.01, (*share.shape, n_hidden)), "a": -np.log(share)}
