@@ -221,7 +221,9 @@ def test_pipeline_and_search(gbsg2):
     X, y = gbsg2
     pipeline = make_pipeline(FunctionTransformer(lambda frame: frame.drop(columns="estrec")), hm.SurvivalHarmonium(**QUICK))
     assert 0.6 < pipeline.fit(X, y).score(X, y) < 0.8
-    search = RandomizedSearchCV(hm.SurvivalHarmonium(**QUICK), {"n_hidden": [1, 2], "trainer__l2": [1.0, 10.0]}, n_iter=2, cv=2, random_state=0)
+    search = RandomizedSearchCV(
+        hm.SurvivalHarmonium(**QUICK), {"n_hidden": [1, 2], "trainer__l2": [1.0, 10.0]}, n_iter=2, cv=2, random_state=0
+    )
     assert search.fit(X, y).best_params_["n_hidden"] in (1, 2)
 
 
@@ -286,7 +288,9 @@ def test_cross_validated_choice(stack, nvalt8):
 def test_choice_with_folds_that_look_at_the_endpoints(nvalt8):
     base = hm.SurvivalHarmonium(random_state=0, trainer=hm.Exact(n_starts=1, max_iter=10))
     folds = [2, hm.metrics.MultiEndpointStratifiedKFold(2), KFold(2)]
-    same, also, other = (hm.SurvivalHarmoniumCV((0, 1), objective=("conditional",), cv=cv, estimator=base).fit(*nvalt8).cv_results_ for cv in folds)
+    same, also, other = (
+        hm.SurvivalHarmoniumCV((0, 1), objective=("conditional",), cv=cv, estimator=base).fit(*nvalt8).cv_results_ for cv in folds
+    )
     pd.testing.assert_frame_equal(same, also)
     assert (same["mean"] != other["mean"]).all()
 

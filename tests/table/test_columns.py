@@ -217,9 +217,7 @@ def test_a_table_without_rows_cannot_be_learned_from():
         encoding_of(pd.DataFrame({"age": []}))
 
 
-@pytest.mark.parametrize(
-    "table", [np.zeros(3), 3.0, [1, 2], np.zeros((2, 2, 2)), pd.Series([1.0]), {"a": [1]}]
-)
+@pytest.mark.parametrize("table", [np.zeros(3), 3.0, [1, 2], np.zeros((2, 2, 2)), pd.Series([1.0]), {"a": [1]}])
 def test_what_is_no_table_is_refused(table):
     with pytest.raises(ValueError, match="a table must be a DataFrame or have two dimensions, rows and columns; found"):
         to_pandas(table)
