@@ -111,7 +111,7 @@ class SurvivalModel(ABC):
     def predict_cumulative_hazard_function(
         self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, return_array: bool = False
     ) -> Any:
-        """Cumulative hazard, -ln S, at each time, as :meth:`predict_survival_function`; infinite where S is zero."""
+        """Cumulative hazard, -ln S, at each time, as ``predict_survival_function``; infinite where S is zero."""
         prognosis = self.prognosis(X, given=given)
         array = prognosis.cumulative_hazard(endpoint, times)
         return array if return_array else as_step_functions(_or_event_times(prognosis, endpoint, times), array)
