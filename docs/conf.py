@@ -48,7 +48,7 @@ autodoc_typehints = "none"  # numpydoc's sections have them
 autodoc_default_options = {"member-order": "bysource"}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-nitpick_ignore = [("py:obj", "paper_parameters_")]  # a property among the attributes, which numpydoc would link to a page of its own
+nitpick_ignore_regex = [("py:obj", r"[a-z0-9_]+_")]  # properties among the attributes, which numpydoc would link to pages of their own
 
 # --- examples: they draw the figures of all pages ---
 sphinx_gallery_conf = {

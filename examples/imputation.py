@@ -16,9 +16,9 @@ X = X.drop(columns="FDG-PET SUVmax>=10")
 X["N-stage"], X["bmi"] = X["N-stage"].where(X["N-stage"] != "Nx"), X["bmi"].where(X["bmi"] < 100)
 columns = ["stage", "T-stage", "N-stage"]
 models = {
-    "objective=0.95, 4 units": hm.SurvivalHarmonium(objective=0.95, n_starts=2, random_state=0),
-    "joint, 4 units": hm.SurvivalHarmonium(objective="joint", n_starts=2, random_state=0),
-    "joint, 8 units": hm.SurvivalHarmonium(8, objective="joint", n_starts=2, random_state=0),
+    "objective=0.95, 4 units": hm.SurvivalHarmonium(objective=0.95, trainer=hm.Exact(n_starts=2), random_state=0),
+    "joint, 4 units": hm.SurvivalHarmonium(objective="joint", trainer=hm.Exact(n_starts=2), random_state=0),
+    "joint, 8 units": hm.SurvivalHarmonium(8, objective="joint", trainer=hm.Exact(n_starts=2), random_state=0),
 }
 rng = np.random.default_rng(0)
 hidden = {name: rng.permutation(np.flatnonzero(X[name].notna()))[:40] for name in columns}
@@ -44,11 +44,11 @@ for k, table in enumerate(drawn[:10]):
         label=None if k else "31 without, in each of ten draws",
     )
 left.ecdf(X[suv].dropna(), color="#0072B2", linewidth=2, label="169 patients with a scan")
-left.set(xlabel="FDG-PET SUVmax", ylabel="Share of patients below", xlim=(0, 45))
+left.set(xlabel="FDG-PET SUVmax", ylabel="Proportion of patients below", xlim=(0, 45))
 left.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0))
-for (label, shares), mark, colour in zip(hits.items(), "|o^s", ["0.15", "#0072B2", "#D55E00", "#009E73"], strict=True):
-    right.plot(shares, range(3), mark, color=colour, markersize=14 if mark == "|" else 7, markeredgewidth=2, label=label)
-right.set(xlabel="Share of draws that are the hidden value", xlim=(0, 1), ylim=(2.6, -0.6), yticks=range(3), yticklabels=columns)
+for (label, proportions), mark, colour in zip(hits.items(), "|o^s", ["0.15", "#0072B2", "#D55E00", "#009E73"], strict=True):
+    right.plot(proportions, range(3), mark, color=colour, markersize=14 if mark == "|" else 7, markeredgewidth=2, label=label)
+right.set(xlabel="Proportion of draws that are the hidden value", xlim=(0, 1), ylim=(2.6, -0.6), yticks=range(3), yticklabels=columns)
 right.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 for ax in (left, right):
     ax.spines[["top", "right"]].set_visible(False)

@@ -2,7 +2,7 @@
 Two endpoints together
 ======================
 
-Recurrence and death in the NVALT-8 trial, as modelled (regions with 20, 40, 60 and 80 % of the probability) and as recorded.
+Recurrence and death in the NVALT-8 trial, as modelled (regions with 20, 40, 60 and 80 % of the probability) and as observed.
 """
 
 import harmonium as hm
@@ -10,4 +10,4 @@ import harmonium as hm
 X, y = hm.datasets.load_nvalt8()
 model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
 
-hm.plots.joint_density(model, X, ("rfs", "os"), recorded=(X, y), time_labels=("Months to recurrence or death", "Months to death"))
+hm.plots.joint_density(model, X, endpoints=("rfs", "os"), observed=(X, y), time_labels=("Months to recurrence or death", "Months to death"))

@@ -25,10 +25,10 @@ for patient, name, colour, mark in zip(aside, names, ["#0072B2", "#D55E00", "#00
     months = months[months < min(last, 36.0)]
     known = pd.concat([hm.landmark(y.loc[[patient]], month) for month in months])
     for given, style, label in ((known, "-", name), (known[["os"]], ":", None)):
-        prognosis = model.predict_survival_function(X.loc[[patient] * len(months)], "os", [60], given=given, return_array=True)[:, 0]
-        ax.plot(months, prognosis, style, color=colour, marker=mark, markevery=(8, 24), markersize=4, label=label)
+        alive = model.prognosis(X.loc[[patient] * len(months)], given=given).survival("os", 60)[:, 0]
+        ax.plot(months, alive, style, color=colour, marker=mark, markevery=(8, 24), markersize=4, label=label)
         if last < 36.0 and style == "-":
-            ax.annotate(f"died at {last:.1f}", (months[-1], prognosis[-1]), (5, -3), textcoords="offset points", fontsize="small")
+            ax.annotate(f"died at {last:.1f}", (months[-1], alive[-1]), (5, -3), textcoords="offset points", fontsize="small")
 
 ax.plot([], [], color="0.15", label="given all that is known")
 ax.plot([], [], ":", color="0.15", label="given survival only")

@@ -10,4 +10,4 @@ import harmonium as hm
 X, y = hm.datasets.load_nvalt8()
 model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
 
-hm.plots.receptive_fields(model, X, y)
+hm.plots.receptive_fields(model, X, given=y)

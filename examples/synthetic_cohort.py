@@ -1,6 +1,6 @@
 """
-A trial and its likeness
-========================
+A trial and its synthetic twin
+==============================
 
 Kaplan-Meier curves of the NVALT-8 trial, and of cohorts that a small joint model draws: one of 10,000 subjects, and twenty of 200, the size
 of the trial.
@@ -18,10 +18,10 @@ model = hm.SurvivalHarmonium(2, objective="joint", random_state=0).fit(X, y)
 
 
 def draw(ax, y, endpoint, **style):
-    """Kaplan and Meier's curve of an endpoint."""
-    recorded = y[endpoint][y[endpoint, "lower"] > 0]
-    time, share = kaplan_meier_estimator(recorded["lower"] == recorded["upper"], recorded["lower"])
-    ax.step([0.0, *time], [1.0, *share], where="post", **style)
+    """The Kaplan–Meier curve of an endpoint."""
+    observed = y[endpoint][y[endpoint, "lower"] > 0]
+    time, proportion = kaplan_meier_estimator(observed["lower"] == observed["upper"], observed["lower"])
+    ax.step([0.0, *time], [1.0, *proportion], where="post", **style)
 
 
 figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), layout="constrained", sharey=True)
@@ -33,5 +33,5 @@ for ax, endpoint, name in zip(axes, ("os", "rfs"), ("Overall survival", "Recurre
     draw(ax, y, endpoint, color="#0072B2", linewidth=1.8, label="NVALT-8, 200")
     ax.set(title=name, xlabel="Months", xlim=(0, 97), ylim=(0, 1.02))
     ax.spines[["top", "right"]].set_visible(False)
-axes[0].set_ylabel("Share without event")
+axes[0].set_ylabel("Proportion without event")
 axes[0].legend(frameon=False, loc="lower left")

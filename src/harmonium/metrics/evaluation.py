@@ -73,7 +73,7 @@ def evaluate(
         * with ``_se``, standard errors over subjects: of the indices by the infinitesimal jackknife, of means by the standard deviation.
           Weights for the censoring are taken as known.
 
-        A metric that the rows do not define is NaN, with a :class:`harmonium.metrics.MetricWarning`.
+        A metric that the rows do not define is NaN, with a :class:`harmonium.errors.MetricWarning`.
 
     Notes
     -----

@@ -11,7 +11,7 @@ Give them to ``cross_validate`` as they are, or with settings through ``functool
 Scorers of one endpoint are of the first if none is named; ``global_concordance_scorer``, ``joint_concordance_scorer``,
 ``local_concordance_scorer``, ``log_likelihood_scorer`` and ``neg_energy_score_scorer`` are of all. As in scikit-survival, the
 distribution of the censoring is estimated in the test fold, unless ``y_train`` is given. The numbers are those of
-:func:`harmonium.metrics.evaluate`.
+:func:`harmonium.evaluate`.
 
 The estimator is asked for ``prognosis(X)`` if it has that, otherwise for ``predict(X, endpoint=)`` and
 ``predict_survival_function(X, endpoint=, times=, return_array=True)``; further for ``log_likelihood(X, y)`` or ``draw_times(X, n_draws=,

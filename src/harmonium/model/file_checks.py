@@ -59,8 +59,10 @@ def _is_roles(value: Any) -> bool:
 
 def _is_trainer(value: Any) -> bool:
     if isinstance(value, Mapping):
-        simple = all(type(name) is str and isinstance(setting, str | int | float | bool | Mapping) for name, setting in value.items())
-        return simple and value.get("name") in ("exact", "contrastive")
+        simple = all(
+            type(name) is str and isinstance(setting, str | int | float | bool | None | Mapping) for name, setting in value.items()
+        )
+        return simple and type(value.get("name")) is str
     return value in ("auto", "exact", "contrastive")
 
 

@@ -26,7 +26,7 @@ __all__ = ["Fitted"]
 
 @dataclass(frozen=True, eq=False)
 class Fitted(SurvivalModel):
-    """A fitted model: what :meth:`save` writes and :func:`harmonium.load` returns.
+    """A fitted model: what ``save`` writes and :func:`harmonium.load` returns.
 
     It answers every question that :class:`harmonium.SurvivalHarmonium` answers, and is never changed.
 

@@ -128,7 +128,7 @@ class Prognosis(ABC):
         return times if self.known is None else np.clip(times, self.known.lower[:, e], self.known.upper[:, e])
 
     def median(self, endpoint: str | None = None) -> Array:
-        """The median event time, (rows,); see :meth:`quantile`."""
+        """The median event time, (rows,); see ``quantile``."""
         return self.quantile(endpoint, 0.5)
 
     def restricted_mean(self, endpoint: str | None = None, *, until: float) -> Array:
@@ -152,7 +152,7 @@ class Prognosis(ABC):
         return self._joint(joint_survival, places, positions)
 
     def joint_density(self, times: Mapping[str, Any]) -> Array:
-        """Density of several event times together, as :meth:`joint_survival`."""
+        """Density of several event times together, as ``joint_survival``."""
         places, at = self._grid(times)
         positions = [event_position(self._scale(e).to_unit(own)) for e, own in zip(places, at, strict=True)]
         out = self._joint(joint_density, places, positions)

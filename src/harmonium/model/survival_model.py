@@ -111,7 +111,7 @@ class SurvivalModel(ABC):
     def predict_cumulative_hazard_function(
         self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, return_array: bool = False
     ) -> Any:
-        """Cumulative hazard, -ln S, at each time, as :meth:`predict_survival_function`; infinite where S is zero."""
+        """Cumulative hazard, -ln S, at each time, as ``predict_survival_function``; infinite where S is zero."""
         prognosis = self.prognosis(X, given=given)
         array = prognosis.cumulative_hazard(endpoint, times)
         return array if return_array else as_step_functions(_or_event_times(prognosis, endpoint, times), array)
@@ -355,6 +355,6 @@ def _given(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpoints:
         raise ValueError(f"there is no endpoint {strangers[0]!r}; the model has {', '.join(map(repr, names))}")
     if len(known.lower) != n_rows:
         raise ValueError(f"given must have as many rows as X; found {len(known.lower)} and {n_rows}")
-    check_index(X, given)
+    check_index(X, given, "given")
     check_given(names, known)
     return known.reordered(names)

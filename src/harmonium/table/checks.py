@@ -26,6 +26,7 @@ from harmonium.errors import (
 )
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.frames import as_typed
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.typing import Array
 
@@ -36,7 +37,7 @@ _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
 _MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
 
 
-def check_index(X: Any, y: Any) -> None:
+def check_index(X: Any, y: Any, called: str = "y") -> None:
     """Refuse rows of y that are those of X in another order; warn if they have other labels altogether."""
     ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
     if not (isinstance(ours, pd.Index) and isinstance(theirs, pd.Index)) or len(ours) != len(theirs) or ours.equals(theirs):
@@ -44,13 +45,13 @@ def check_index(X: Any, y: Any) -> None:
     if len(ours.symmetric_difference(theirs)) == 0:
         row = int(np.argmax(np.asarray(ours != theirs)))
         raise TableError(
-            f"the rows of y are in another order than those of X (row {row} is {ours[row]!r} in X and {theirs[row]!r} in y); "
-            "align them: y.loc[X.index]",
+            f"the rows of {called} are in another order than those of X (row {row} is {as_typed(ours[row])} in X and "
+            f"{as_typed(theirs[row])} in {called}); align them: {called}.loc[X.index]",
             row=row,
         )
     warn(
-        f"the rows of X and y have different labels (the first are {ours[0]!r} and {theirs[0]!r}) and are matched by their order; "
-        "reset both indexes if that is right",
+        f"the rows of X and {called} have different labels (the first are {as_typed(ours[0])} and {as_typed(theirs[0])}) and are matched "
+        "by their order; reset both indexes if that is right",
         IndexWarning,
     )
 

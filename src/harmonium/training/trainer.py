@@ -63,7 +63,7 @@ class Trainer(Protocol):
         start : Parameters, optional
             Where to begin; by default wherever the trainer begins.
         n_threads : int, optional
-            As in :func:`harmonium.engine.threads.thread_count`.
+            Counted as joblib counts ``n_jobs``; None means all cores.
         """
 
 

@@ -1,6 +1,6 @@
 """
-Predictions with gaps
-=====================
+Predictions with missing values
+===============================
 
 Overall survival of one patient of the NVALT-8 trial, as more becomes known: what is not known is averaged over. The whole trial in grey.
 """
@@ -17,4 +17,4 @@ known = {"nothing": [], "stage, T, N": tnm, "and age, WHO status": [*tnm, "age",
 is_known = np.array([[column in columns for column in X] for columns in known.values()])
 patient = X.loc[[165] * len(known)].where(is_known)
 
-hm.plots.survival_curves(model, patient, "os", labels=list(known), cohort=y, time_label="Months")
+hm.plots.survival_curves(model, patient, endpoint="os", labels=list(known), cohort=y, time_label="Months")
