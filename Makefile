@@ -40,7 +40,7 @@ chromium:  # Debian's, for the tests that drive a browser; without it they are s
 docs: $(INSTALLED)  ## the documentation; open docs/_build/html/index.html afterwards
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
-wheel: $(INSTALLED)  ## build the wheel and the source archive, then install the wheel outside the clone and use it
+wheel: $(INSTALLED)  ## build the wheel and the source archive, then install each outside the clone and use it
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python tools/smoke.py
@@ -50,6 +50,7 @@ bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 	$(BIN)/python -m benchmarks contrastive
 	$(BIN)/python -m benchmarks fit_speed
 	$(BIN)/python -m benchmarks prediction_speed
+	$(BIN)/python -m benchmarks start_up
 
 reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; goes on where it was interrupted
 	$(BIN)/harmonium benchmark --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
