@@ -21,9 +21,8 @@ test: $(INSTALLED)  ## everything that guards the project
 	$(MAKE) --jobs=2 --output-sync lint types chromium
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-quick: lint  ## lint and the fast tests: no documents, no browser, nothing marked slow
-	$(BIN)/python -m pytest -n auto -m 'not slow' tests \
-	    --ignore=tests/explorer/test_browser.py --ignore=tests/test_site.py --ignore=tests/test_add_a_unit.py --ignore=tests/test_cold_start.py
+quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' tests --ignore=tests/explorer/test_browser.py
 
 lint: $(INSTALLED)  ## ruff, check and format
 	$(BIN)/ruff check .

@@ -171,11 +171,11 @@ def _largest(difference: Array) -> float | None:
 
 def _ours(model: hm.Fitted, subjects: Subjects, conditional: bool) -> Array:
     """(positions, rows, endpoints), through the public interface and in months."""
-    names = model.endpoint_names
     out = []
-    for name, scale in zip(names, model.encoding.scales, strict=True):
-        given = subjects.y[[other for other in names if other != name]] if conditional else None
-        prognosis = model.prognosis(subjects.X, given=given)
+    for name, scale in zip(model.endpoint_names, model.encoding.scales, strict=True):
+        known = subjects.y.copy()
+        known[name, "lower"], known[name, "upper"] = 0.0, np.inf  # of the endpoint itself, nothing
+        prognosis = model.prognosis(subjects.X, given=known if conditional else None)
         prognosis.warns = False  # the horizon lies beyond follow-up
         out.append(prognosis.survival(name, _POSITIONS * scale.horizon).T)
     return np.stack(out, axis=2)
