@@ -52,7 +52,7 @@ bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 	$(BIN)/python -m benchmarks start_up
 
 reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; goes on where it was interrupted
-	$(BIN)/harmonium benchmark --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
+	$(BIN)/harmonium benchmark --rivals benchmarks/rivals.py --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
 
 clean:  ## remove what was made, except .venv
 	rm -rf .cache demo benchmark build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
