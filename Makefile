@@ -21,9 +21,8 @@ test: $(INSTALLED)  ## everything that guards the project
 	$(MAKE) --jobs=2 --output-sync lint types chromium
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-quick: lint  ## lint and the fast tests: no documents, no browser, nothing marked slow
-	$(BIN)/python -m pytest -n auto -m 'not slow' tests \
-	    --ignore=tests/explorer/test_browser.py --ignore=tests/test_site.py --ignore=tests/test_add_a_unit.py --ignore=tests/test_cold_start.py
+quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' tests --ignore=tests/explorer/test_browser.py
 
 lint: $(INSTALLED)  ## ruff, check and format
 	$(BIN)/ruff check .
@@ -40,7 +39,7 @@ chromium:  # Debian's, for the tests that drive a browser; without it they are s
 docs: $(INSTALLED)  ## the documentation; open docs/_build/html/index.html afterwards
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
-wheel: $(INSTALLED)  ## build the wheel and the source archive, then install the wheel outside the clone and use it
+wheel: $(INSTALLED)  ## build the wheel and the source archive, then install each outside the clone and use it
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python tools/smoke.py
@@ -50,9 +49,10 @@ bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 	$(BIN)/python -m benchmarks contrastive
 	$(BIN)/python -m benchmarks fit_speed
 	$(BIN)/python -m benchmarks prediction_speed
+	$(BIN)/python -m benchmarks start_up
 
 reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; goes on where it was interrupted
-	$(BIN)/harmonium benchmark --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
+	$(BIN)/harmonium benchmark --rivals benchmarks/rivals.py --models cox,forest,svm,harmonium,harmonium-default,harmonium-cv --output .cache/benchmark
 
 clean:  ## remove what was made, except .venv
 	rm -rf .cache demo benchmark build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

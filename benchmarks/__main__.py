@@ -15,6 +15,7 @@ from benchmarks import (
     parity,
     prediction_speed,
     quality,
+    start_up,
     three_way,
 )
 
@@ -28,6 +29,7 @@ _BENCHMARKS: dict[str, Callable[[], None]] = {
     "parity": parity.run,
     "prediction_speed": prediction_speed.run,
     "quality": quality.run,
+    "start_up": start_up.run,
     "three_way": three_way.run,
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import harmonium as hm
 from benchmarks.provenance import print_table, write_result
-from harmonium.explorer.answers import History
+from harmonium.explorer.answers import Edits
 from harmonium.explorer.app import make_app
 from harmonium.explorer.schema import Schema
 
@@ -29,7 +29,7 @@ _N_EDITS = 60
 def run() -> None:
     """Measure, print and keep."""
     X, y = hm.datasets.load_nvalt8()
-    model = hm.SurvivalHarmonium(_N_HIDDEN, n_starts=1, random_state=0, n_jobs=1).fit(X, y)
+    model = hm.SurvivalHarmonium(_N_HIDDEN, trainer=hm.Exact(n_starts=1), random_state=0, n_jobs=1).fit(X, y).fitted_
     app = make_app(model, unit="months")
     client, schema = app.server.test_client(), Schema.of(model)
 
@@ -78,7 +78,7 @@ def _patient(app: Any, schema: Schema, number: int) -> Row:
     states = [{"id": {"type": "state", "index": e}, "property": "data-value", "value": state} for e, state in enumerate(known)]
     times = [{"id": {"type": "time", "index": e}, "property": "value", "value": f"{rng.uniform(1, 40):.1f}"} for e in range(2)]
     empty = {"covariates": [""] * len(schema.columns), "states": ["", ""], "times": ["", ""]}
-    history = {"id": "history", "property": "data", "value": History(empty, empty, (99.0, 76.0), (99.0, 76.0)).to_json()}
+    history = {"id": "history", "property": "data", "value": Edits(empty, empty, (99.0, 76.0), (99.0, 76.0)).to_json()}
     body = _body(app, "patient-figure", [numbers, levels, states, times], [history])
     return dict(json.loads(json.dumps(body)))
 

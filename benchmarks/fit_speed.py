@@ -26,7 +26,9 @@ def run() -> None:
     joined = numeric.assign(time=time, event=event)
     structured = Surv.from_arrays(event, time)
     fits: dict[str, Callable[[], object]] = {
-        "harmonium, 4 hidden units, one start": lambda: hm.SurvivalHarmonium(4, n_starts=1, n_jobs=1, random_state=0).fit(X, y),
+        "harmonium, 4 hidden units, one start": lambda: hm.SurvivalHarmonium(4, trainer=hm.Exact(n_starts=1), n_jobs=1, random_state=0).fit(
+            X, y
+        ),
         "Cox (lifelines)": lambda: CoxPHFitter().fit(joined, "time", "event"),
         "random survival forest, 200 trees of depth 7": lambda: RandomSurvivalForest(200, max_depth=7, random_state=0).fit(
             numeric.to_numpy(), structured

@@ -102,8 +102,8 @@ def _by_harmonium(fits: dict[str, hm.SurvivalHarmonium], test: AtRisk, time: flo
     for n_hidden in _HIDDEN:
         both, alone = fits[f"both {n_hidden}"], fits[f"{_ALONE} {n_hidden}"]
         for name, model, given in ((_DYNAMIC, both, test.known), (_ALIVE, both, alive), (_ALONE, alone, alive)):
-            curves = model.predict_survival_function(test.X, "os", time + _GRID, given=given, return_array=True)
-            yield f"{name} {n_hidden}", (model.predict(test.X, "os", given=given), curves)
+            prognosis = model.prognosis(test.X, given=given)
+            yield f"{name} {n_hidden}", (prognosis.risk("os"), prognosis.survival("os", time + _GRID))
 
 
 def _by_cox(train: AtRisk, test: AtRisk) -> Iterator[tuple[str, Prediction]]:

@@ -8,14 +8,12 @@ becomes a binary column, missing where the category is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from harmonium.model.curves import survival
 from scipy.special import logsumexp
 
 import harmonium as hm
@@ -24,6 +22,7 @@ from benchmarks.provenance import print_table, write_result
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import hidden_states
+from harmonium.model.known_rows import KnownRows
 from harmonium.typing import Array
 from harmonium.units import TruncatedGamma
 from tests import brute_force
@@ -56,7 +55,7 @@ def run() -> None:
     print(f"\nwritten to {path.relative_to(path.parents[2])}")
 
 
-def _cases() -> Iterator[tuple[str, hm.SurvivalHarmonium, Subjects]]:
+def _cases() -> Iterator[tuple[str, hm.Fitted, Subjects]]:
     """Models with a name, and subjects to predict: every patient as recorded, and again with a third of the covariates removed."""
     for study, horizon in _HORIZONS.items():
         X, y = getattr(hm.datasets, f"load_{study}")()
@@ -65,7 +64,8 @@ def _cases() -> Iterator[tuple[str, hm.SurvivalHarmonium, Subjects]]:
         subjects = Subjects(pd.concat([X, thinned], ignore_index=True), pd.concat([y, y], ignore_index=True))
         for objective, n_hidden in product(("joint", "conditional"), (2, 4)):
             name = f"{study}, {objective}, {n_hidden} hidden"
-            model = hm.SurvivalHarmonium(n_hidden, objective=objective, time_scale="linear", horizon=horizon, random_state=0).fit(X, y)
+            estimator = hm.SurvivalHarmonium(n_hidden, objective=objective, time_scale="linear", horizon=horizon, random_state=0)
+            model = estimator.fit(X, y).fitted_
             _check_quadrature(model, subjects)
             yield name, model, subjects
             if (objective, n_hidden) == ("joint", 4):
@@ -95,16 +95,14 @@ def with_levels_as_columns(X: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def _scaled(model: hm.SurvivalHarmonium, factor: float) -> hm.SurvivalHarmonium:
+def _scaled(model: hm.Fitted, factor: float) -> hm.Fitted:
     """The model with all of its couplings and biases multiplied."""
-    own = model.parameters_
+    own = model.parameters
     blocks = tuple({name: a if name == "sigma" else factor * a for name, a in block.items()} for block in own.blocks)
-    out = copy(model)
-    out.parameters_ = Parameters(own.layout, factor * own.hidden_bias, blocks)
-    return out
+    return replace(model, parameters=Parameters(own.layout, factor * own.hidden_bias, blocks))
 
 
-def _compare(peer: Peer, name: str, model: hm.SurvivalHarmonium, subjects: Subjects) -> Row:
+def _compare(peer: Peer, name: str, model: hm.Fitted, subjects: Subjects) -> Row:
     """All predictions of one model by the peer, by us and by quadrature."""
     encoded = Encoded.of(model, subjects)
     settings = (False, True)  # whether the other endpoint is known
@@ -129,7 +127,7 @@ def _compare(peer: Peer, name: str, model: hm.SurvivalHarmonium, subjects: Subje
     }
 
 
-def _largest_shape_at_negative_rate(model: hm.SurvivalHarmonium) -> float | None:
+def _largest_shape_at_negative_rate(model: hm.Fitted) -> float | None:
     """Of all endpoints' truncated gammas; None if every rate is positive."""
     p = model.paper_parameters_
     states = hidden_states(p["b"].size)
@@ -146,7 +144,8 @@ def _compare_gamma(peer: Peer, shape: float, rate: float) -> Row:
     complete = Encoded(np.zeros((2, 2)), 1, np.full((2, 1), 0.5), np.ones((2, 1), dtype=bool))
     layout = Layout([TruncatedGamma()])
     free = Cells.from_bounds(layout, [[np.nan]])
-    ours = survival(Parameters(layout, 0.0 * one, (own,)), free, 0, _GAMMA_POSITIONS, np.random.default_rng(0)).mean[0]
+    rows = next(KnownRows.of(Parameters(layout, 0.0 * one, (own,)), free, np.random.default_rng(0)))
+    ours = rows.survival(0, _GAMMA_POSITIONS).mean[0]
     theirs = _ask(peer, times | rest, complete, _GAMMA_POSITIONS, conditional=False)[:, 0, 0]
     log_mass = Quadrature(times).beyond(0, np.concatenate([[0.0], _GAMMA_POSITIONS]))[:, 0]
     exact = np.exp(log_mass[1:] - log_mass[0])
@@ -170,14 +169,15 @@ def _largest(difference: Array) -> float | None:
     return float(known.max()) if known.size else None
 
 
-def _ours(model: hm.SurvivalHarmonium, subjects: Subjects, conditional: bool) -> Array:
+def _ours(model: hm.Fitted, subjects: Subjects, conditional: bool) -> Array:
     """(positions, rows, endpoints), through the public interface and in months."""
-    names = model.endpoint_names_
-    times = _POSITIONS * model.horizon
     out = []
-    for name in names:
-        given = subjects.y[[other for other in names if other != name]] if conditional else None
-        out.append(model.predict_survival_function(subjects.X, name, times, given=given, return_array=True).T)
+    for name, scale in zip(model.endpoint_names, model.encoding.scales, strict=True):
+        known = subjects.y.copy()
+        known[name, "lower"], known[name, "upper"] = 0.0, np.inf  # of the endpoint itself, nothing
+        prognosis = model.prognosis(subjects.X, given=known if conditional else None)
+        prognosis.warns = False  # the horizon lies beyond follow-up
+        out.append(prognosis.survival(name, _POSITIONS * scale.horizon).T)
     return np.stack(out, axis=2)
 
 
@@ -191,19 +191,20 @@ class Encoded:
     events: Any
 
     @classmethod
-    def of(cls, model: hm.SurvivalHarmonium, subjects: Subjects) -> Encoded:
+    def of(cls, model: hm.Fitted, subjects: Subjects) -> Encoded:
         """Encode with what the model learned; its layout has the same order."""
-        units = [block.unit.name for block in model.encoding_.layout.blocks]
+        units = [block.unit.name for block in model.encoding.layout.blocks]
         if units != ["bernoulli", "gaussian", "truncated_gamma"]:
             raise ValueError(f"the peer knows binary and numeric columns and event times; found {units}")
+        horizons = np.array([scale.horizon for scale in model.encoding.scales])
         lower, upper = (
-            np.column_stack([subjects.y[name, bound] for name in model.endpoint_names_]) / model.horizon for bound in ("lower", "upper")
+            np.column_stack([subjects.y[name, bound] for name in model.endpoint_names]) / horizons for bound in ("lower", "upper")
         )
-        n_binary = model.encoding_.layout.blocks[0].n_columns
-        return cls(model.encoding_.covariates(subjects.X), n_binary, lower, lower == upper)
+        n_binary = model.encoding.layout.blocks[0].n_columns
+        return cls(model.encoding.covariates(subjects.X), n_binary, lower, lower == upper)
 
 
-def _theirs(peer: Peer, model: hm.SurvivalHarmonium, encoded: Encoded, conditional: bool) -> Array:
+def _theirs(peer: Peer, model: hm.Fitted, encoded: Encoded, conditional: bool) -> Array:
     return _ask(peer, model.paper_parameters_, encoded, _POSITIONS, conditional)
 
 
@@ -221,7 +222,7 @@ def _ask(peer: Peer, parameters: dict[str, Array], encoded: Encoded, positions: 
     return np.array(answer["survival"], dtype=float)
 
 
-def _exact(model: hm.SurvivalHarmonium, encoded: Encoded, conditional: bool) -> Array:
+def _exact(model: hm.Fitted, encoded: Encoded, conditional: bool) -> Array:
     """By quadrature of the paper's energy, (positions, rows, endpoints)."""
     reference = Quadrature(model.paper_parameters_)
     by_state = reference.covariates(encoded.covariates[:, : encoded.n_binary], encoded.covariates[:, encoded.n_binary :])
@@ -297,7 +298,7 @@ def _rule(edges: Array) -> tuple[Array, Array]:
     return (middle[:, None] + half[:, None] * nodes).ravel(), np.log(half[:, None] * weights).ravel()
 
 
-def _check_quadrature(model: hm.SurvivalHarmonium, subjects: Subjects, n_rows: int = 2) -> None:
+def _check_quadrature(model: hm.Fitted, subjects: Subjects, n_rows: int = 2) -> None:
     """Against nested quadrature over everything that is missing at once, for some rows in which that is not too much."""
     encoded = Encoded.of(model, subjects)
     exact = _exact(model, encoded, conditional=True)
@@ -312,6 +313,6 @@ def _check_quadrature(model: hm.SurvivalHarmonium, subjects: Subjects, n_rows: i
         lower[-2], upper[-2] = _POSITIONS[1], 1.0
         until, free = lower.copy(), upper.copy()
         until[-2] = free[-2] = np.nan
-        nested = np.exp(brute_force.log_mass(model.parameters_, lower, upper) - brute_force.log_mass(model.parameters_, until, free))
+        nested = np.exp(brute_force.log_mass(model.parameters, lower, upper) - brute_force.log_mass(model.parameters, until, free))
         if abs(nested - exact[1, row, 0]) > 1e-9:
             raise RuntimeError(f"quadrature is off in row {row}: {exact[1, row, 0]}, nested {nested}")

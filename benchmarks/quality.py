@@ -138,7 +138,8 @@ def _fit_harmonium(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:
     model = hm.SurvivalHarmonium(random_state=0, n_jobs=1).fit(X, y)
 
     def curves(X_new: pd.DataFrame, t: Any) -> Any:
-        return model.predict(X_new), model.predict_survival_function(X_new, times=t, return_array=True)
+        prognosis = model.prognosis(X_new)
+        return prognosis.risk(), prognosis.survival(times=t)
 
     return curves, model.l2_
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.documents import ROOT
 
+pytestmark = pytest.mark.slow  # the copy is compiled, and run in processes of its own
+
 PAGE = ROOT / "docs" / "add_a_unit.md"
 TESTS = ["__init__.py", "conftest.py", "models.py", "brute_force.py", "units/__init__.py", "units/test_contract.py"]
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 USE = """
 import numpy as np
 from harmonium.cells import Cells
@@ -53,6 +55,7 @@ def test_importing_compiles_nothing(tmp_path):
     assert files(tmp_path) == {}
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path):
     _, compiled, _, misses = run(USE + COUNT, tmp_path)
     assert compiled > 5

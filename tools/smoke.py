@@ -1,8 +1,9 @@
-"""Check a wheel as a user would meet it: outside the clone, in an empty environment, without extras.
+"""Check what is published as a user would meet it: outside the clone, in an empty environment, without extras.
 
-``python tools/smoke.py [WHEEL]`` installs the wheel (the newest in ``dist/`` unless one is named) into a temporary environment. There it
-checks the licences of everything that was installed and that optional packages did not come along, then fits, predicts, evaluates, saves
-and loads. The exit code says whether all of it worked.
+``python tools/smoke.py [ARCHIVE ...]`` installs each archive (the newest wheel and the newest source archive in ``dist/`` unless some are
+named) into a temporary environment of its own. There it checks the licences of everything that was installed and that optional packages
+did not come along, then fits, predicts, evaluates, saves and loads, and asks the command line, which must name the extra that it needs.
+The exit code says whether all of it worked.
 """
 
 from __future__ import annotations
@@ -17,38 +18,51 @@ import venv
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-OPTIONAL = ("dash", "dask", "lifelines", "matplotlib", "rich", "sksurv", "typer")
+OPTIONAL = ("dash", "dask", "lifelines", "matplotlib", "openpyxl", "pyarrow", "rich", "sksurv", "typer")
 
 
 def main() -> int:
-    """Make the environment, install the wheel, and run the checks inside it."""
-    parser = argparse.ArgumentParser(description="Install a wheel outside the clone and use it.")
-    parser.add_argument("wheel", nargs="?", type=Path, help="the newest in dist/ unless given")
+    """Try every archive, or run the checks inside an environment that was made for one."""
+    parser = argparse.ArgumentParser(description="Install what was built outside the clone and use it.")
+    parser.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE", help="the newest wheel and sdist in dist/ unless given")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.inside:
         check_licences()
         check_optional()
         check_use()
+        check_command_line()
         return 0
-    wheel = arguments.wheel or newest_wheel()
+    failed = [archive.name for archive in arguments.archives or newest_archives() if not works(archive)]
+    if failed:
+        print(f"FAILED: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def works(archive: Path) -> bool:
+    """Install an archive into a new environment and run the checks there."""
+    print(f"--- {archive.name} ---", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         environment = Path(folder, "environment")
         venv.create(environment, with_pip=True)
         python = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel.resolve())]
-        subprocess.run([str(python), *install], cwd=folder, check=True)
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(archive.resolve())]
+        if subprocess.run([str(python), "-I", *install], cwd=folder, check=False).returncode != 0:
+            return False
         script = Path(folder, "smoke.py")  # a copy, so that nothing of the clone can be imported
         script.write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
-        return subprocess.run([str(python), "-I", str(script), "--inside"], cwd=folder, check=False).returncode
+        return subprocess.run([str(python), "-I", str(script), "--inside"], cwd=folder, check=False).returncode == 0
 
 
-def newest_wheel() -> Path:
-    """The wheel that was built last."""
-    wheels = sorted(Path("dist").glob("harmonium-*.whl"), key=lambda path: path.stat().st_mtime)
-    if not wheels:
-        sys.exit("there is no wheel in dist/: run `python -m build` first")
-    return wheels[-1]
+def newest_archives() -> list[Path]:
+    """The wheel and the source archive that were built last."""
+    out = []
+    for pattern in ("harmonium-*.whl", "harmonium-*.tar.gz"):
+        built = sorted(Path("dist").glob(pattern), key=lambda path: path.stat().st_mtime)
+        if not built:
+            sys.exit(f"there is no {pattern} in dist/: run `python -m build` first")
+        out.append(built[-1])
+    return out
 
 
 def licence(distribution: Distribution) -> str:
@@ -92,19 +106,21 @@ def check_use() -> None:
     recurrence, death, end = rng.exponential(20.0 / rate), rng.exponential(40.0 / rate), rng.uniform(12.0, 60.0, n)
     table = pd.DataFrame({"age": age, "stage": stage})
     table = table.mask(rng.random(table.shape) < 0.1)
+    assert table.isna().any(axis=None)
     for name, time in {"recurrence": recurrence, "death": death}.items():
         table[f"{name}_time"], table[f"{name}_event"] = np.minimum(time, end), (time <= end).astype(int)
     y = hm.endpoints(table, recurrence=("recurrence_time", "recurrence_event"), death=("death_time", "death_event"))
     X = table[["age", "stage"]]
 
-    model = hm.SurvivalHarmonium(2, n_starts=1, random_state=0).fit(X, y)
+    model = hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
     survival = model.predict_survival_function(X, endpoint="death", times=[6.0, 12.0, 24.0], return_array=True)
     assert survival.shape == (n, 3)
     assert ((survival >= 0.0) & (survival <= 1.0)).all()
     assert (np.diff(survival, axis=1) <= 0.0).all(), "survival must not rise"
 
     scores = hm.evaluate(model, X, y)
-    assert len(scores) > 0
+    assert list(scores.index) == ["recurrence", "death"]
+    assert scores["concordance"].between(0.5, 1.0).all(), scores["concordance"]
     print(scores)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -113,6 +129,16 @@ def check_use() -> None:
         again = hm.load(path)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     print(f"harmonium {hm.__version__} on Python {sys.version.split()[0]}: fitted, predicted, evaluated, saved and loaded")
+
+
+def check_command_line() -> None:
+    """Without the extra that it needs, the command says which one that is."""
+    command = Path(sys.executable).with_name("harmonium.exe" if sys.platform == "win32" else "harmonium")
+    done = subprocess.run([str(command), "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, f"exit code {done.returncode}:\n{done.stdout}{done.stderr}"
+    assert "harmonium[cli]" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    print(f"the command line says: {done.stderr.strip()}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,21 @@ for warning in caught:
     print(warning.filename, warning.category.__name__, warning.message)
 """
 
+FIT = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import harmonium as hm
+    import pandas as pd
+    table = pd.DataFrame({"age": [50.0, None, 70.0, 65.0], "months": [1.0, 2.0, 3.0, 4.0], "died": [1, 0, 1, 1]})
+    y = hm.endpoints(table, os=("months", "died"))
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1), random_state=0, n_jobs=1).fit(table[["age"]], y)
+    risk = model.predict(table[["age"]])
+print(model.converged_, risk.shape, risk.max() < 0.0)
+for warning in caught:
+    print(warning.filename, warning.category.__name__, warning.message)
+"""
+
 
 @pytest.fixture
 def unwritable(tmp_path):
@@ -42,8 +57,8 @@ def unwritable(tmp_path):
     return {**os.environ, **places, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def run(environment):
-    done = subprocess.run([sys.executable, "-c", USE], env=environment, cwd="/", capture_output=True, text=True, check=False)
+def run(environment, code=USE):
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -55,6 +70,14 @@ def test_where_nothing_can_be_written_code_is_compiled_in_memory(unwritable):
     assert len(warned) == 1
     assert warned[0].startswith("<string> CompilationWarning compiled code cannot be kept")
     assert "NUMBA_CACHE_DIR" in warned[0]
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_written_a_whole_fit_says_once_that_it_compiles(unwritable):
+    result, *warned = run(unwritable, FIT)
+    assert result == "True (4,) True"
+    assert len(warned) == 1
+    assert warned[0].startswith("<string> CompilationWarning compiled code cannot be kept")
 
 
 def test_where_something_can_be_written_nothing_is_said(unwritable, tmp_path):
