@@ -1,24 +1,16 @@
 """The commands that show what this is about: demo, reproduce, benchmark, and the report of a fit."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pandas as pd
 from PIL import Image
 
 from tests.cli.conftest import ENDPOINTS
-
-HARMONIUM = Path(sys.executable).with_name("harmonium")
-
-
-def harmonium(*arguments, cwd):
-    return subprocess.run([HARMONIUM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+from tests.processes import ROOT, harmonium_command
 
 
 def test_demo_writes_a_page_and_a_summary(tmp_path):
-    done = harmonium("demo", "-o", "shown", "--json", cwd=tmp_path)
+    done = harmonium_command("demo", "-o", "shown", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     page = (tmp_path / "shown" / "report.html").read_text()
@@ -31,13 +23,13 @@ def test_demo_writes_a_page_and_a_summary(tmp_path):
 
 
 def test_the_three_way_figure_is_drawn_once(tmp_path):
-    done = harmonium("reproduce", "three-way", "-o", "fig1.png", "--json", cwd=tmp_path)
+    done = harmonium_command("reproduce", "three-way", "-o", "fig1.png", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert all(p > 0.05 for p in found["p_values"].values())
     with Image.open(tmp_path / "fig1.png") as image:
         assert min(image.size) > 500
-    again = harmonium("reproduce", "three-way", "-o", "fig1.png", cwd=tmp_path)
+    again = harmonium_command("reproduce", "three-way", "-o", "fig1.png", cwd=tmp_path)
     assert (again.returncode, len(again.stderr.splitlines())) == (2, 1)
     assert "use --force" in again.stderr
 
@@ -47,6 +39,8 @@ def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
         "benchmark",
         "--datasets",
         "ncctg",
+        "--rivals",
+        ROOT / "benchmarks" / "rivals.py",
         "--models",
         "svm,harmonium-default",
         "--folds",
@@ -58,7 +52,7 @@ def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
         "-o",
         "b",
     ]
-    done = harmonium(*small, cwd=tmp_path)
+    done = harmonium_command(*small, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nested cross-validation" in done.stdout
     assert len(pd.read_csv(tmp_path / "b" / "scores.csv")) == 4
@@ -87,8 +81,8 @@ def test_a_fit_can_be_reported(run, csv, tmp_path):
     assert "FDG-PET SUVmax&gt;=10" in page
     found = json.loads(run("info", tmp_path / "m.harmonium", "--json").out)["evaluation"]
     assert found["method"] == "5-fold cross-validation"
-    assert f"{found['scores']['os']['C-index']:.3f}" in page
-    assert "predictions of 5-fold cross-validation" in run("info", tmp_path / "m.harmonium").out
+    assert f"{found['scores']['os']['concordance']:.3f}" in page
+    assert "predictions, by 5-fold cross-validation" in run("info", tmp_path / "m.harmonium").out
     refused = run("fit", csv, *ENDPOINTS, *quick[:-1], tmp_path / "n.harmonium", "--report", tmp_path / "page.html")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert not (tmp_path / "n.harmonium").exists()

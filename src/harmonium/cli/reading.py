@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns, unique_names
+from harmonium.cli.extras import require_pyarrow
+from harmonium.errors import TableError
+from harmonium.table.files import csv_header, csv_settings, reading_csv, unique_names
+from harmonium.table.frames import columns_of
 
-__all__ = ["CSV", "PARQUET", "Part", "TableFile", "open_table", "require_pyarrow"]
+__all__ = ["CSV", "PARQUET", "Part", "TableFile", "open_table"]
 
 PART_ROWS = 50_000
 """Rows that are held in memory at once where a table is read in parts."""
@@ -29,7 +32,7 @@ class Part(NamedTuple):
 
     frame: pd.DataFrame
     first: int
-    share: float
+    fraction: float
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,11 @@ class TableFile(ABC):
     columns: tuple[str, ...]
 
     def require(self, names: Collection[str]) -> None:
-        """Refuse the table if a column is missing; name the one that was probably meant."""
-        require_columns(str(self.path), self.columns, names)
+        """Refuse the table if columns are missing; for each, name the one that was probably meant."""
+        try:
+            columns_of(pd.DataFrame(columns=list(self.columns)), list(names))
+        except TableError as error:
+            raise TableError(replace(problem, message=f"{self.path}: {problem.message}") for problem in error.problems) from None
 
     @abstractmethod
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> pd.DataFrame:
@@ -117,14 +123,6 @@ def _parquet_header(path: Path) -> list[str]:
     if not n_rows:
         raise ValueError(f"{path} has no rows")
     return names
-
-
-def require_pyarrow() -> None:
-    """Say what to install, if it is not there."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'harmonium[files]'") from error
 
 
 def _from_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
