@@ -35,6 +35,7 @@ def test_everything_but_figures_works_without_matplotlib():
     assert python(f"{WITHOUT}\n{statements}", "matplotlib,typer,rich,dash,pyarrow.parquet").returncode == 0
 
 
+@pytest.mark.slow
 def test_commands_say_what_to_install_and_write_nothing(csv, folder, model_file, tmp_path):
     fit = ["fit", csv, *ENDPOINTS, "--drop", "patient", "-o", "m.harmonium"]
     figures, page, parquet = (

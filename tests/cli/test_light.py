@@ -33,6 +33,7 @@ def test_information_about_a_model_is_there_at_once(model_file):
         assert not imported(done) & SLOW
 
 
+@pytest.mark.slow
 def test_a_mistake_is_reported_at_once(csv, model_file, study, tmp_path):
     study.drop(columns="age").to_csv(tmp_path / "short.csv", index=False)
     study.assign(os_event=2).to_csv(tmp_path / "bad.csv", index=False)

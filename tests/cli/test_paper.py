@@ -3,12 +3,14 @@
 import json
 
 import pandas as pd
+import pytest
 from PIL import Image
 
 from tests.cli.conftest import ENDPOINTS
 from tests.processes import ROOT, harmonium_command
 
 
+@pytest.mark.slow
 def test_demo_writes_a_page_and_a_summary(tmp_path):
     done = harmonium_command("demo", "-o", "shown", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -22,6 +24,7 @@ def test_demo_writes_a_page_and_a_summary(tmp_path):
     assert [path.name for path in (tmp_path / "shown").iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_the_three_way_figure_is_drawn_once(tmp_path):
     done = harmonium_command("reproduce", "three-way", "-o", "fig1.png", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -34,6 +37,7 @@ def test_the_three_way_figure_is_drawn_once(tmp_path):
     assert "use --force" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
     small = [
         "benchmark",
@@ -72,6 +76,7 @@ def test_mistyped_studies_models_and_figures_are_refused(run, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_fit_can_be_reported(run, csv, tmp_path):
     quick = ["--hidden", 1, "--starts", 1, "--drop", "patient", "-o", tmp_path / "m.harmonium"]
     done = run("fit", csv, *ENDPOINTS, *quick, "--report", tmp_path / "page.html")

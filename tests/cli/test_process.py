@@ -13,6 +13,8 @@ from harmonium.cli import main
 from tests.cli.conftest import ENDPOINTS
 from tests.processes import COMMAND, ENVIRONMENT, harmonium_command
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_installed_command_is_the_one_tested_here():
     (script,) = entry_points(group="console_scripts", name="harmonium")

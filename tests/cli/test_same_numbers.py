@@ -45,6 +45,7 @@ def quick(X, y):
     return hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=10), random_state=0).fit(X, y)
 
 
+@pytest.mark.slow
 def test_the_report_shows_what_the_library_computes(quick, X, y):
     report = study_report(quick, X, y, "NVALT-8")
     assert_same(report.scores, cross_validated(quick, X, y, 5), X, y)
@@ -56,6 +57,7 @@ def test_the_report_shows_what_the_library_computes(quick, X, y):
         assert f"{own['d_calibration_p']:.3f}" in cells
 
 
+@pytest.mark.slow
 def test_a_model_file_remembers_the_scores_of_its_report(run, csv, quick, X, y, tmp_path):
     small = ["--hidden", 1, "--starts", 1, "--iterations", 10, "--drop", "patient"]
     done = run("fit", csv, *ENDPOINTS, *small, "-o", tmp_path / "m.harmonium", "--report", tmp_path / "page.html")

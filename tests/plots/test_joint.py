@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import harmonium as hm
 
-END = 0.95  # within follow-up
+END = 0.89  # within follow-up
 UNIT = np.linspace(0.0, END, 161)[1:]
 """The times at which densities are drawn."""
 

@@ -46,6 +46,7 @@ def odd_study():
     return X, hm.endpoints(table, death=("t", "e"), **{"<i>relapse</i>": ("s", "f")})
 
 
+@pytest.mark.slow
 def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     X, y = odd_study
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
@@ -100,6 +101,7 @@ def test_pages_show_numbers_with_their_digits():
     assert re.findall(r"<td[^>]*>([^<]*)</td>", page.html()) == ["1.23", "&lt;td&gt;", "-", "y"]
 
 
+@pytest.mark.slow
 def test_the_three_way_figure_has_its_blobs_and_cox_finds_nothing():
     found = reproduce_three_way(random_state=0)
     assert all(p > 0.05 for p in found.p_values.values())

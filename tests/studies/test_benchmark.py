@@ -20,6 +20,8 @@ from harmonium.studies.benchmark.search import count_tasks, failures, run_benchm
 from harmonium.studies.benchmark.summary import draw_scores, mean_and_deviation
 from tests.processes import ENVIRONMENT, ROOT
 
+pytestmark = pytest.mark.slow
+
 FURTHER = str(ROOT / "benchmarks" / "rivals.py")
 """The forest and the support vector machine, which the library itself does not know."""
 load_rivals(FURTHER)

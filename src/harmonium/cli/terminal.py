@@ -91,8 +91,7 @@ class Terminal:
         console = _console(sys.stdout)
         wide = _table(title, header, rows, right)
         needed = console.measure(wide, options=console.options.update(max_width=_ANY_WIDTH)).minimum
-        narrow = {"collapse_padding": True, "show_edge": False}
-        console.print(wide if needed <= console.width else _table(title, header, rows, right, **narrow))
+        console.print(wide if needed <= console.width else _table(title, header, rows, right, tight=True))
 
     @contextmanager
     def progress(self, what: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
@@ -143,11 +142,13 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], **spacing: bool) -> Any:
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], *, tight: bool = False) -> Any:
+    """``tight`` saves space where lines are short."""
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, header_style="", **spacing)
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, header_style="")
+    table.collapse_padding, table.show_edge = tight, not tight
     for number, name in enumerate(header):
         table.add_column(name, justify="right" if number in right else "left", overflow="fold")
     for row in rows:
