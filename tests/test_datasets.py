@@ -15,7 +15,7 @@ from harmonium.datasets.three_way import make_three_way, three_way_log_density
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import parse_endpoints
 
-STUDIES = {  # rows, covariates, endpoints with their events, covariates with gaps
+STUDIES = {  # rows, covariates, endpoints with their events, covariates with missing values
     "arrest": (432, 7, {"arrest": 114}, {}),
     "democracy": (1808, 2, {"end": 1468}, {}),
     "gbsg2": (686, 8, {"rfs": 299}, {}),
@@ -40,14 +40,14 @@ def study(request):
     return request.param, *getattr(hm.datasets, f"load_{request.param}")()
 
 
-def test_a_study_has_its_rows_endpoints_events_and_gaps(study):
+def test_a_study_has_its_rows_endpoints_events_and_missing_values(study):
     name, X, y = study
-    n_rows, n_columns, events, gaps = STUDIES[name]
+    n_rows, n_columns, events, missing = STUDIES[name]
     assert X.shape == (n_rows, n_columns)
     known = parse_endpoints(y)
     assert len(known.lower) == n_rows
     assert dict(zip(known.names, known.event.sum(axis=0).tolist(), strict=True)) == events
-    assert X.isna().sum()[X.isna().any()].to_dict() == gaps
+    assert X.isna().sum()[X.isna().any()].to_dict() == missing
 
 
 def test_times_of_a_study_are_not_negative_and_complete(study):
@@ -65,7 +65,7 @@ def test_no_outcome_is_among_the_covariates(study):
 
 def test_a_study_can_be_encoded_as_it_is(study):
     _, X, y = study
-    encoding = Encoding.fit(X, parse_endpoints(y), None, "kaplan-meier", None)
+    encoding, _ = Encoding.learn(X, parse_endpoints(y), None, "kaplan-meier", None)
     assert np.isfinite(np.nanmax(encoding.covariates(X)))
     assert len(encoding.modelled) == X.shape[1]
     assert X.index.equals(y.index)
@@ -139,5 +139,5 @@ def test_intervals_have_the_mass_of_the_density_within():
 
 def test_the_density_is_that_of_the_draws():
     X, y = make_three_way(20_000, random_state=3)
-    share = np.mean((X["colour"] == "red") & (y["t1", "lower"] < 0.5) & (y["t2", "lower"] < 0.3))
-    assert np.exp(three_way_log_density("red", (0.0, 0.5), (0.0, 0.3))) == pytest.approx(share, abs=0.01)
+    fraction = np.mean((X["colour"] == "red") & (y["t1", "lower"] < 0.5) & (y["t2", "lower"] < 0.3))
+    assert np.exp(three_way_log_density("red", (0.0, 0.5), (0.0, 0.3))) == pytest.approx(fraction, abs=0.01)

@@ -6,7 +6,7 @@ import sys
 import pandas as pd
 import pytest
 
-import harmonium as hm
+from harmonium.model.prognosis import Prognosis
 from tests.cli.conftest import ENDPOINTS
 
 OS = ["--endpoint", "os=os_mth,os_event"]
@@ -71,7 +71,7 @@ COMMANDS = {
     "too many units for the exact trainer": ([*FIT, *OS, "--trainer", "exact", "--hidden", 20, "--json"], "at most 14"),
     "a negative number of units": ([*FIT, *OS, "--hidden", -1], "--hidden"),
     "a model file of another ending": (["fit", "data.csv", *OS, "-o", "new.csv"], "must end with .harmonium"),
-    "an output that exists": ([*PREDICT[:-1], "data.csv"], "data.csv exists", "--force"),
+    "an output that exists": ([*PREDICT[:-1], "data.parquet"], "data.parquet exists", "--force"),
     "a model that exists": (["fit", "data.csv", *OS, "-o", "model.harmonium"], "model.harmonium exists"),
     "an output in a directory that is not there": ([*PREDICT[:-1], "results/new.csv"], "no directory results"),
     "an output of an unknown ending": ([*PREDICT[:-1], "new.xlsx"], "must end with .csv"),
@@ -141,7 +141,7 @@ def test_rows_that_cannot_be_predicted_are_refused(refuse, here, study):
     command = ["predict", "model.harmonium", "bad.csv", "-o", "new.csv"]
     study.drop(columns="age").to_csv(here / "bad.csv", index=False)
     refuse(command, "bad.csv: column 'age' is missing")
-    study.rename(columns={"bmi": "BMI", "age": "ages"}).to_csv(here / "bad.csv", index=False)
+    study.rename(columns={"age": "ages"}).to_csv(here / "bad.csv", index=False)
     refuse(command, "did you mean 'ages'?")
     study.assign(**at(study, "bmi", 3, "high")).to_csv(here / "bad.csv", index=False)
     refuse(command, "'bmi' must hold numbers; found 'high' in row 3")
@@ -173,8 +173,8 @@ def test_a_damaged_parquet_file_is_refused(refuse, here, study):
 def test_parquet_without_pyarrow_is_refused(refuse, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    refuse(["predict", "model.harmonium", "data.parquet", "-o", "new.csv"], "pip install 'harmonium[parquet]'")
-    refuse(["predict", "model.harmonium", "data.csv", "-o", "new.parquet"], "pip install 'harmonium[parquet]'")
+    refuse(["predict", "model.harmonium", "data.parquet", "-o", "new.csv"], "pip install 'harmonium[files]'")
+    refuse(["predict", "model.harmonium", "data.csv", "-o", "new.parquet"], "pip install 'harmonium[files]'")
 
 
 def test_an_output_that_cannot_be_written_is_refused(refuse, here):
@@ -190,7 +190,7 @@ def test_where_an_error_arose_is_shown_on_demand(run, here):
 
 
 def test_an_error_nobody_thought_of_is_not_the_users(run, here, monkeypatch):
-    monkeypatch.setattr(hm.SurvivalHarmonium, "predict", lambda *_, **__: {}["nothing"])
+    monkeypatch.setattr(Prognosis, "risk", lambda *_, **__: {}["nothing"])
     done = run("predict", "model.harmonium", "data.csv", "-o", "new.csv")
     assert done.code == 1
     assert "Traceback" in done.err

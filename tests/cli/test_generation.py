@@ -14,7 +14,7 @@ def test_completed_tables_are_those_of_the_library(run, csv, model_file, model, 
     assert (done.code, done.out) == (0, "")
     found = pd.read_csv(output, dtype={"patient": str}, float_precision="round_trip")
     assert list(found.columns) == ["draw", *study.columns, "os_drawn", "rfs_drawn"]
-    for number, (completed, times) in enumerate(model.impute(X, y, 3, random_state=4), start=1):
+    for number, (completed, times) in enumerate(model.impute(X, y, n_draws=3, random_state=4), start=1):
         own = found[found["draw"] == number].reset_index(drop=True)
         pd.testing.assert_frame_equal(own[X.columns], completed, check_dtype=False)
         np.testing.assert_array_equal(own["rfs_drawn"], times["rfs", "lower"])
@@ -30,13 +30,13 @@ def test_covariates_alone_from_parquet_to_parquet(run, folder, model_file, model
     pd.testing.assert_frame_equal(found[X.columns], model.impute(X, random_state=4)[0][0], check_dtype=False)
 
 
-def test_whole_numbers_with_gaps_take_up_draws_with_decimals(run, model_file, study, tmp_path):
+def test_whole_numbers_with_missing_values_take_up_draws_with_decimals(run, model_file, study, tmp_path):
     whole = study.assign(bmi=study["bmi"].round().astype("Int64"))
     whole.to_csv(tmp_path / "whole.csv", index=False)
     found = pd.read_csv(io.StringIO(run("impute", model_file, tmp_path / "whole.csv").out))
-    gaps = study["bmi"].isna().to_numpy()
-    assert (found["bmi"][gaps] % 1 != 0).all()
-    assert (found["bmi"][~gaps] == whole["bmi"][~gaps]).all()
+    missing = study["bmi"].isna().to_numpy()
+    assert (found["bmi"][missing] % 1 != 0).all()
+    assert (found["bmi"][~missing] == whole["bmi"][~missing]).all()
 
 
 def test_a_column_of_no_use_to_the_model_need_not_be_there(run, study, tmp_path):
@@ -69,7 +69,7 @@ def test_a_cohort_given_covariates(run, csv, model_file, model, X, study, tmp_pa
     assert "warning: columns of" in done.err
     found = pd.read_parquet(output)
     assert list(found["patient"]) == list(study["patient"].repeat(2))
-    drawn, y = model.sample(2, X, random_state=3)
+    drawn, y = model.sample(2, X=X, random_state=3)
     pd.testing.assert_frame_equal(found[X.columns], drawn, check_dtype=False)
     np.testing.assert_array_equal(found["rfs_time"], y["rfs", "lower"])
 

@@ -1,4 +1,4 @@
-"""``harmonium info``: what a model file tells."""
+"""``harmonium info``: what a model file holds."""
 
 import json
 
@@ -13,7 +13,7 @@ def test_info_for_programs(run, model_file, model, X):
     assert found["evaluation"] is None
     assert found["endpoints"][0]["horizon"] is None
     assert found["settings"]["n_hidden"] == 2
-    assert found["l2"] == model.l2_
+    assert found["l2"] == model.training.l2
 
 
 def test_info_for_people(run, model_file):

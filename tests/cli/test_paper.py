@@ -1,24 +1,18 @@
 """The commands that show what this is about: demo, reproduce, benchmark, and the report of a fit."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pandas as pd
+import pytest
 from PIL import Image
 
 from tests.cli.conftest import ENDPOINTS
-
-HARMONIUM = Path(sys.executable).with_name("harmonium")
-
-
-def harmonium(*arguments, cwd):
-    return subprocess.run([HARMONIUM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+from tests.processes import ROOT, harmonium_command
 
 
+@pytest.mark.slow
 def test_demo_writes_a_page_and_a_summary(tmp_path):
-    done = harmonium("demo", "-o", "shown", "--json", cwd=tmp_path)
+    done = harmonium_command("demo", "-o", "shown", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     page = (tmp_path / "shown" / "report.html").read_text()
@@ -30,23 +24,27 @@ def test_demo_writes_a_page_and_a_summary(tmp_path):
     assert [path.name for path in (tmp_path / "shown").iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_the_three_way_figure_is_drawn_once(tmp_path):
-    done = harmonium("reproduce", "three-way", "-o", "fig1.png", "--json", cwd=tmp_path)
+    done = harmonium_command("reproduce", "three-way", "-o", "fig1.png", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert all(p > 0.05 for p in found["p_values"].values())
     with Image.open(tmp_path / "fig1.png") as image:
         assert min(image.size) > 500
-    again = harmonium("reproduce", "three-way", "-o", "fig1.png", cwd=tmp_path)
+    again = harmonium_command("reproduce", "three-way", "-o", "fig1.png", cwd=tmp_path)
     assert (again.returncode, len(again.stderr.splitlines())) == (2, 1)
     assert "use --force" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
     small = [
         "benchmark",
         "--datasets",
         "ncctg",
+        "--rivals",
+        ROOT / "benchmarks" / "rivals.py",
         "--models",
         "svm,harmonium-default",
         "--folds",
@@ -58,7 +56,7 @@ def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
         "-o",
         "b",
     ]
-    done = harmonium(*small, cwd=tmp_path)
+    done = harmonium_command(*small, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nested cross-validation" in done.stdout
     assert len(pd.read_csv(tmp_path / "b" / "scores.csv")) == 4
@@ -78,6 +76,7 @@ def test_mistyped_studies_models_and_figures_are_refused(run, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_fit_can_be_reported(run, csv, tmp_path):
     quick = ["--hidden", 1, "--starts", 1, "--drop", "patient", "-o", tmp_path / "m.harmonium"]
     done = run("fit", csv, *ENDPOINTS, *quick, "--report", tmp_path / "page.html")
@@ -87,8 +86,8 @@ def test_a_fit_can_be_reported(run, csv, tmp_path):
     assert "FDG-PET SUVmax&gt;=10" in page
     found = json.loads(run("info", tmp_path / "m.harmonium", "--json").out)["evaluation"]
     assert found["method"] == "5-fold cross-validation"
-    assert f"{found['scores']['os']['C-index']:.3f}" in page
-    assert "predictions of 5-fold cross-validation" in run("info", tmp_path / "m.harmonium").out
+    assert f"{found['scores']['os']['concordance']:.3f}" in page
+    assert "predictions, by 5-fold cross-validation" in run("info", tmp_path / "m.harmonium").out
     refused = run("fit", csv, *ENDPOINTS, *quick[:-1], tmp_path / "n.harmonium", "--report", tmp_path / "page.html")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert not (tmp_path / "n.harmonium").exists()

@@ -9,6 +9,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.cli import reading
+from harmonium.errors import UnknownEndpointWarning
+from harmonium.model.prognosis import Prognosis
 from tests.cli.conftest import ENDPOINTS
 
 
@@ -19,10 +21,10 @@ def test_predictions_are_those_of_the_library(run, csv, model_file, model, X, st
     found = pd.read_csv(output, dtype={"patient": str}, float_precision="round_trip")
     assert list(found["patient"]) == list(study["patient"])
     for name in ("os", "rfs"):
-        np.testing.assert_array_equal(found[f"{name}_risk"], model.predict(X, name))
-        alive = model.predict_survival_function(X, name, [12.0, 24.5], return_array=True)
+        np.testing.assert_array_equal(found[f"{name}_risk"], model.predict(X, endpoint=name))
+        alive = model.prognosis(X).survival(name, [12.0, 24.5])
         np.testing.assert_array_equal(found[[f"{name}_survival_12", f"{name}_survival_24.5"]], alive)
-        np.testing.assert_array_equal(found[f"{name}_median"], model.predict_median(X, name))
+        np.testing.assert_array_equal(found[f"{name}_median"], model.predict_median(X, endpoint=name))
     assert f"wrote 200 rows and 9 columns to {output}" in done.err
 
 
@@ -42,11 +44,12 @@ def test_parts_make_no_difference(run, csv, folder, model_file, tmp_path, monkey
 def test_what_is_given_and_landmarks(run, csv, model_file, model, X, y):
     given = ["--given", "rfs=rfs_mth,rfs_event"]
     found = pd.read_csv(io.StringIO(run("predict", model_file, csv, "-e", "os", "--times", 36, *given).out), float_precision="round_trip")
-    alive = model.predict_survival_function(X, "os", [36.0], given=y[["rfs"]], return_array=True)
+    with pytest.warns(UnknownEndpointWarning, match="nothing about 'os'"):
+        alive = model.prognosis(X, given=y[["rfs"]]).survival("os", [36.0])
     np.testing.assert_array_equal(found["os_survival_36"], alive[:, 0])
     both = [*given, "--given", "os=os_mth,os_event", "--landmark", 12]
     found = pd.read_csv(io.StringIO(run("predict", model_file, csv, "-e", "os", "--times", 36, *both).out), float_precision="round_trip")
-    alive = model.predict_survival_function(X, "os", [36.0], given=hm.landmark(y, 12.0), return_array=True)
+    alive = model.prognosis(X, given=hm.landmark(y, 12.0)).survival("os", [36.0])
     np.testing.assert_array_equal(found["os_survival_36"], alive[:, 0])
     assert list(found.columns) == ["os_risk", "os_survival_36"]
 
@@ -94,7 +97,7 @@ def test_levels_are_what_they_were_in_training_whatever_pandas_makes_of_them(run
     np.testing.assert_allclose(risks(run, model_file, frame[:5], tmp_path / "parts.csv")[0], expected[:5], rtol=1e-12)
 
 
-def test_levels_not_seen_in_training_are_told_once_and_count_as_missing(run, coded, tmp_path, monkeypatch):
+def test_levels_not_seen_in_training_are_named_once_and_count_as_missing(run, coded, tmp_path, monkeypatch):
     frame, model_file = coded
     monkeypatch.setattr(reading, "PART_ROWS", 10)
     strange = frame.assign(sex=frame["sex"].astype(object).mask(frame.index % 9 == 0, "unknown"))
@@ -131,13 +134,13 @@ def test_an_interruption_leaves_nothing_behind(run, csv, model_file, tmp_path, m
     monkeypatch.setattr(reading, "PART_ROWS", 50)
     calls = []
 
-    def predict(self, X, endpoint=None, **_):
+    def risk(self, endpoint=None):
         calls.append(endpoint)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return np.zeros(len(X))
+        return np.zeros(self.n_rows)
 
-    monkeypatch.setattr(hm.SurvivalHarmonium, "predict", predict)
+    monkeypatch.setattr(Prognosis, "risk", risk)
     for ending in ("csv", "parquet"):
         calls.clear()
         done = run("predict", model_file, csv, "-e", "os", "-o", tmp_path / f"out.{ending}")
@@ -158,5 +161,5 @@ def test_what_is_not_given_and_what_is_extrapolated_is_said(run, csv, model_file
     done = run(
         "predict", model_file, csv, "--endpoint", "os", "--times", "24,5000", "--given", "rfs=rfs_mth,rfs_event", "-o", tmp_path / "p.csv"
     )
-    assert "warning: nothing is given of os" in done.err
-    assert "warning: 5000 lies beyond the last recording of os in training" in done.err
+    assert "warning: an event is given, and nothing about 'os': if there had been no such event by then, give that too" in done.err
+    assert "warning: 5000 lies beyond the last observed time of 'os' in training, 96.1314: an extrapolation" in done.err

@@ -1,23 +1,24 @@
-"""The installed command, in processes of its own."""
+"""The command, in processes of its own."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
+from importlib.metadata import entry_points
 
 import pandas as pd
 import pytest
 
+from harmonium.cli import main
 from tests.cli.conftest import ENDPOINTS
+from tests.processes import COMMAND, ENVIRONMENT, harmonium_command
 
-HARMONIUM = Path(sys.executable).with_name("harmonium")
+pytestmark = pytest.mark.slow
 
 
-def harmonium(*arguments, cwd):
-    return subprocess.run([HARMONIUM, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+def test_the_installed_command_is_the_one_tested_here():
+    (script,) = entry_points(group="console_scripts", name="harmonium")
+    assert script.load() is main
 
 
 def test_a_study_from_fit_to_cohort(csv, tmp_path):
@@ -30,7 +31,7 @@ def test_a_study_from_fit_to_cohort(csv, tmp_path):
         ["impute", "m.harmonium", csv, *ENDPOINTS, "--draws", 2, "-o", "imputed.parquet"],
         ["sample", "m.harmonium", "-n", 30, "-o", "-"],
     ]
-    done = {command[0]: harmonium(*command, cwd=tmp_path) for command in commands}
+    done = {command[0]: harmonium_command(*command, cwd=tmp_path) for command in commands}
     for name, process in done.items():
         assert process.returncode == 0, (name, process.stderr)
         assert "\x1b" not in process.stdout + process.stderr
@@ -39,7 +40,7 @@ def test_a_study_from_fit_to_cohort(csv, tmp_path):
     assert len(pd.read_csv(tmp_path / "predicted.csv")) == 200
     assert len(pd.read_parquet(tmp_path / "imputed.parquet")) == 400
     assert done["sample"].stdout.count("\n") == 31
-    again = harmonium(*fit, cwd=tmp_path)
+    again = harmonium_command(*fit, cwd=tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == "error: m.harmonium exists; use --force to overwrite it\n"
 
@@ -62,8 +63,8 @@ def interruptible():
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_a_predict_that_is_killed_leaves_no_output(large, model_file, tmp_path, how):
-    command = [HARMONIUM, "predict", model_file, large, "--times", "12,24,36", "-o", "out.csv"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    command = [*COMMAND, "predict", model_file, large, "--times", "12,24,36", "-o", "out.csv"]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not any(path.stat().st_size for path in tmp_path.iterdir()):
             time.sleep(0.01)
         process.send_signal(how)
@@ -75,18 +76,12 @@ def test_a_predict_that_is_killed_leaves_no_output(large, model_file, tmp_path, 
 
 
 def test_a_reader_that_has_enough_is_no_error(large, model_file, tmp_path):
-    command = [HARMONIUM, "predict", model_file, large]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [*COMMAND, "predict", model_file, large]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "os_risk,rfs_risk\n"
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
-
-
-def test_help_waits_for_nothing_heavy():
-    code = "import sys; from harmonium.cli import main; main(['fit', '--help']); print(*sorted(sys.modules), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"})
-    assert not {"numpy", "pandas", "numba", "scipy"} & set(done.stderr.split())
 
 
 def test_bad_input_is_one_line_and_exit_code_2(csv, model_file, tmp_path):
@@ -114,7 +109,7 @@ def test_bad_input_is_one_line_and_exit_code_2(csv, model_file, tmp_path):
         ["predikt"],
     ]
     for command in commands:
-        done = harmonium(*command, cwd=tmp_path)
+        done = harmonium_command(*command, cwd=tmp_path)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), (command, done.stderr)
         assert done.stderr.startswith("error: ")
         assert done.stdout == "" or command[0] == "fit"

@@ -21,8 +21,8 @@ def test_a_card_counts_what_is_in_the_data(card):
     assert (card.n_rows, card.columns) == (len(X), tuple(X.columns))
     events = {name: int(np.isfinite(y[name, "upper"]).sum()) for name in y.columns.unique(0)}
     assert {endpoint.name: endpoint.n_events for endpoint in card.endpoints} == events
-    assert sum(share for _, share in card.gaps) / len(card.columns) == pytest.approx(card.share_of_gaps)
-    assert dict(card.gaps) == {column: X[column].isna().mean() for column in X if X[column].isna().any()}
+    assert sum(part for _, part in card.missing) / len(card.columns) == pytest.approx(card.fraction_missing)
+    assert dict(card.missing) == {column: X[column].isna().mean() for column in X if X[column].isna().any()}
     assert card.paper_columns == tuple(hm.datasets.load_paper_study(card.name)[0].columns)
     assert card.complete_columns == tuple(hm.datasets.load_paper_study(card.name, complete=True)[0].columns)
 

@@ -61,10 +61,10 @@ def test_every_study_has_a_recipe():
 
 
 def test_a_study_has_the_columns_of_the_appendix(name):
-    columns, with_gaps = COLUMNS[name]
+    columns, incomplete = COLUMNS[name]
     assert hm.datasets.load_paper_study(name)[0].columns.tolist() == columns
     complete, _ = hm.datasets.load_paper_study(name, complete=True)
-    assert complete.columns.tolist() == [column for column in columns if column not in with_gaps]
+    assert complete.columns.tolist() == [column for column in columns if column not in incomplete]
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -88,7 +88,7 @@ def test_numeric_columns_are_as_they_were(name):
     pd.testing.assert_frame_equal(X[NUMERIC[name]], plain[NUMERIC[name]].astype(float))
 
 
-def test_complete_columns_have_no_gaps_and_the_same_known_values(name):
+def test_complete_columns_have_no_missing_values_and_the_same_known_values(name):
     X, _ = hm.datasets.load_paper_study(name)
     complete, _ = hm.datasets.load_paper_study(name, complete=True)
     assert complete.notna().all(axis=None)
@@ -139,7 +139,7 @@ def test_no_column_is_on_or_off_in_more_than_95_percent(name, complete):
 
 @pytest.mark.parametrize("name", ["ncctg", "nvalt8"])
 def test_the_95_percent_rule_agrees_with_a_threshold_on_the_variance(name):
-    """A binary column with a share p of ones has the variance p (1 - p); dummies are those of pandas."""
+    """A binary column with a fraction p of ones has the variance p (1 - p); dummies are those of pandas."""
     plain, _ = hm.datasets.load_study(name)
     categories = list(RECIPES[name].categories)
     dummies = pd.get_dummies(plain[categories], columns=categories, dtype=float).rename(columns=lambda label: label.removesuffix(".0"))
@@ -156,7 +156,7 @@ def test_where_the_appendix_does_not_state_it_the_rule_does_not_apply(name, rare
 
 def test_all_columns_are_modelled_as_numbers_or_bernoullis(name):
     X, y = hm.datasets.load_paper_study(name)
-    encoding = Encoding.fit(X, parse_endpoints(y), None, "kaplan-meier", None)
+    encoding, _ = Encoding.learn(X, parse_endpoints(y), None, "kaplan-meier", None)
     roles = {column.name: column.role for column in encoding.modelled}
     assert roles == {column: "numeric" if column in NUMERIC[name] else "binary" for column in X}
 

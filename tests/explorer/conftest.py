@@ -20,10 +20,9 @@ QUOTES = "naïve \"stage\" {0}.'x' ≥ 2 & %{y}"
 @pytest.fixture(scope="session")
 def model():
     X, y = hm.datasets.load_nvalt8()
-    fitted = hm.SurvivalHarmonium(n_hidden=2, n_starts=1, random_state=0, n_jobs=1).fit(X, y)
-    scores = {name: {"C-index": value, "integrated Brier": 0.2} for name, value in (("os", 0.613), ("rfs", 0.587))}
-    fitted.evaluation_ = {"method": "5-fold cross-validation", "scores": scores}
-    return fitted
+    fitted = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0, n_jobs=1).fit(X, y).fitted_
+    scores = {name: {"concordance": value, "integrated_brier_score": 0.2} for name, value in (("os", 0.613), ("rfs", 0.587))}
+    return fitted.with_evaluation("5-fold cross-validation", scores)
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +31,8 @@ def odd_model():
     X = pd.DataFrame({SCRIPT: rng.normal(size=60), QUOTES: rng.choice([SCRIPT, "b'\"", "ü.{x}"], size=60)})
     times = pd.DataFrame({"t": rng.exponential(10.0, 60) + 0.1, "e": 1})
     y = hm.endpoints(times, **{"<img src=x onerror=alert(2)>": ("t", "e"), 'second "{é}"': ("t", "e")})
-    return hm.SurvivalHarmonium(n_hidden=1, n_starts=1, max_iter=5, random_state=0, n_jobs=1).fit(X, y)
+    trainer = hm.Exact(n_starts=1, max_iter=5)
+    return hm.SurvivalHarmonium(n_hidden=1, trainer=trainer, random_state=0, n_jobs=1).fit(X, y).fitted_
 
 
 @pytest.fixture(scope="session")

@@ -71,13 +71,13 @@ def test_a_recurrence_changes_the_median_as_the_library_says(visit, address, mod
     page.get_by_label("stage", exact=True).select_option("IIIb")
     X, _ = hm.datasets.load_nvalt8()
     one = pd.DataFrame({name: [None] for name in X.columns}).assign(age=70.0, stage="IIIb")
-    before = number(model.predict_median(one, "os")[0])
+    before = number(model.predict_median(one, endpoint="os")[0])
     medians = page.locator("#medians tbody tr").nth(0).locator("td").nth(1)
     sync_api.expect(medians).to_have_text(before)
     page.get_by_label("rfs", exact=True).select_option("event at")
     page.get_by_label("time of rfs").fill("8")
     known = pd.DataFrame({("rfs", "lower"): [8.0], ("rfs", "upper"): [8.0]})
-    after = number(model.predict_median(one, "os", given=known)[0])
+    after = number(model.predict_median(one, endpoint="os", given=known)[0])
     sync_api.expect(medians).to_have_text(after)
     sync_api.expect(page.locator("#change")).to_have_text(f"rfs event at 8 months: median os {before} → {after} months")
     page.get_by_label("age", exact=True).fill("seventy")
@@ -102,7 +102,7 @@ def test_scenarios_are_compared_and_taken_home(visit, address, model, tmp_path):
     X, _ = hm.datasets.load_nvalt8()
     nobody = pd.DataFrame({name: [None] for name in X.columns})
     known = pd.DataFrame({("rfs", "lower"): [8.0], ("rfs", "upper"): [8.0]})
-    expected = model.predict_median(nobody, "os", given=known)[0]
+    expected = model.predict_median(nobody, endpoint="os", given=known)[0]
     sync_api.expect(rows.nth(1).locator("td").nth(1)).to_have_text(number(expected))
     sync_api.expect(page.locator("#compare-figure .legend")).to_contain_text("relapsed <i>")
     with page.expect_download() as csv:
@@ -138,7 +138,7 @@ def test_two_endpoints_together(visit, address):
     sync_api.expect(page.get_by_text("Kendall's tau")).to_be_visible()
     row = page.get_by_role("region", name="Covariates").get_by_role("row").filter(has_text="bmi")
     sync_api.expect(row.get_by_role("cell").last).to_have_text("2.5%")
-    metrics = page.get_by_role("region", name="Predictions of 5-fold cross-validation").get_by_role("row")
+    metrics = page.get_by_role("region", name="Predictions, by 5-fold cross-validation").get_by_role("row")
     sync_api.expect(metrics.nth(1)).to_contain_text("0.613")
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
 
@@ -147,17 +147,17 @@ def test_a_cohort_is_answered_sorted_filtered_and_taken_home(visit, address, mod
     X, _ = hm.datasets.load_nvalt8()
     X = X.iloc[:120].copy()
     X.loc[3, ["age", "stage"]] = None
-    X.to_csv(tmp_path / "gap.csv", index_label="patient")
+    X.to_csv(tmp_path / "missing.csv", index_label="patient")
     X.rename(columns={"age": "agee"}).to_csv(tmp_path / "typo.csv", index=False)
     page = visit(address)
     open_tab(page, "Cohort")
     page.set_input_files("#drop input[type=file]", tmp_path / "typo.csv")
     sync_api.expect(page.locator("#cohort-message")).to_have_text("typo.csv: column 'age' is missing; did you mean 'agee'?")
-    page.set_input_files("#drop input[type=file]", tmp_path / "gap.csv")
+    page.set_input_files("#drop input[type=file]", tmp_path / "missing.csv")
     sync_api.expect(page.locator("#cohort-count")).to_have_text("Rows 1 to 50 of 120")
     sync_api.expect(page.locator("#cohort-message")).to_have_text("")
     page.get_by_role("button", name="os_median").click()
-    medians = model.predict_median(X, "os")
+    medians = model.predict_median(X, endpoint="os")
     first = page.locator("#cohort-view tbody tr").first
     sync_api.expect(first.locator("td").nth(1)).to_have_text(str(int(np.argmin(medians))))
     page.get_by_label("Filter in").select_option("os_median")

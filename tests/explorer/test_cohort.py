@@ -33,13 +33,13 @@ def test_answers_are_those_of_the_library(model, schema, X):
     assert not notes
     answers = cohort_answers(model, schema, frame, [12.0])
     assert list(answers) == ["row", "patient", "os_risk", "os_survival_12", "os_median", "rfs_risk", "rfs_survival_12", "rfs_median"]
-    np.testing.assert_allclose(answers["os_median"], model.predict_median(X, "os"), rtol=1e-9)
-    np.testing.assert_allclose(answers["rfs_risk"], model.predict(X, "rfs"), rtol=1e-9)
+    np.testing.assert_allclose(answers["os_median"], model.predict_median(X, endpoint="os"), rtol=1e-9)
+    np.testing.assert_allclose(answers["rfs_risk"], model.predict(X, endpoint="rfs"), rtol=1e-9)
 
 
 def test_levels_come_back_as_they_were_in_training(schema, X):
-    told = X.assign(gender_female=X["gender_female"].map({0: "false", 1: "1.0"}), stage="unheard of")
-    frame, notes = read_cohort(schema, "a.csv", as_url(csv_of(told)), 1000)
+    written = X.assign(gender_female=X["gender_female"].map({0: "false", 1: "1.0"}), stage="unheard of")
+    frame, notes = read_cohort(schema, "a.csv", as_url(csv_of(written)), 1000)
     assert frame["gender_female"].tolist() == X["gender_female"].tolist()
     assert notes == ["column 'stage': 200 values not seen in training ('unheard of'), treated as missing"]
 

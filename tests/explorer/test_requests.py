@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from harmonium.explorer.answers import History, curves_of
+from harmonium.explorer.answers import Edits, curves_of
 from harmonium.explorer.app import make_app
 from harmonium.explorer.validation import parse_form
 
@@ -103,7 +103,7 @@ def test_two_hundred_malformed_requests_do_not_hurt(model, schema, page):
     client = page.client()
     good = [
         page.patient(
-            {"age": "70"}, {"rfs": "event"}, {"rfs": "8"}, history=History(page.form(), page.form(), (1.0, 2.0), (1.0, 2.0)).to_json()
+            {"age": "70"}, {"rfs": "event"}, {"rfs": "8"}, history=Edits(page.form(), page.form(), (1.0, 2.0), (1.0, 2.0)).to_json()
         ),
         page.compare([page.form(), None, page.form({"age": "50"})]),
         page.together(),

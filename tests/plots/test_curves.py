@@ -14,13 +14,13 @@ import harmonium as hm
 
 def test_lines_are_what_the_model_predicts(nvalt8):
     model, X, _ = nvalt8
-    ax = hm.plots.survival_curves(model, X[:3], "rfs")
+    ax = hm.plots.survival_curves(model, X[:3], endpoint="rfs")
     assert len(ax.lines) == 3
     for row, line in enumerate(ax.lines):
         times, alive = line.get_data()
-        np.testing.assert_allclose(alive, model.predict_survival_function(X[row : row + 1], "rfs", times, return_array=True)[0], rtol=1e-12)
+        np.testing.assert_allclose(alive, model.prognosis(X[row : row + 1]).survival("rfs", times)[0], rtol=1e-12)
         assert times[0] == 0.0
-        assert times[-1] == model.event_times_["rfs"][-1]
+        assert times[-1] == model.encoding_.endpoints[1].event_times[-1]
     assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
     assert len({(line.get_color(), line.get_marker()) for line in ax.lines}) == 3
     assert ax.get_ylabel() == "Probability of no event (rfs)"
@@ -29,13 +29,15 @@ def test_lines_are_what_the_model_predicts(nvalt8):
 def test_what_is_given_is_drawn_solid_and_without_it_dashed(nvalt8):
     model, X, y = nvalt8
     given = hm.landmark(y[:2], 12)
-    ax = hm.plots.survival_curves(model, X[:2], given=given, times=[0, 12, 24], labels=["a", "b"], time_label="Months")
+    ax = hm.plots.survival_curves(model, X[:2], given=given, until=24, labels=["a", "b"], time_label="Months")
     dashed, solid = ax.lines[0::2], ax.lines[1::2]
     assert [line.get_linestyle() for line in ax.lines] == ["--", "-"] * 2
-    wanted = [model.predict_survival_function(X[:2], "os", [0, 12, 24], given=g, return_array=True) for g in (None, given)]
+    times = ax.lines[0].get_xdata()
+    assert (times[0], times[-1]) == (0.0, 24.0)
+    wanted = [model.prognosis(X[:2], given=g).survival("os", times) for g in (None, given)]
     np.testing.assert_array_equal([line.get_ydata() for line in dashed], wanted[0])
     np.testing.assert_array_equal([line.get_ydata() for line in solid], wanted[1])
-    assert solid[0].get_ydata()[1] == 1.0
+    assert solid[0].get_ydata()[times == 12.0] == 1.0
     assert [text.xy[1] for text in ax.texts] == list(wanted[1][:, -1])
     assert [text.get_text() for text in ax.get_legend().texts] == ["given covariates only", "given endpoints as well"]
     assert ax.get_xlabel() == "Months"
@@ -49,12 +51,12 @@ def test_the_default_grid_has_the_landmark(nvalt8):
 
 def test_the_cohort_is_the_kaplan_meier_curve(nvalt8):
     model, X, y = nvalt8
-    ax = hm.plots.survival_curves(model, X[:1], "os", cohort=y)
+    ax = hm.plots.survival_curves(model, X[:1], endpoint="os", cohort=y)
     cohort = ax.lines[0]
     assert cohort.get_drawstyle() == "steps-post"
-    time, share = kaplan_meier_estimator(np.isfinite(y["os", "upper"]), y["os", "lower"])
+    time, alive = kaplan_meier_estimator(np.isfinite(y["os", "upper"]), y["os", "lower"])
     x, drawn = cohort.get_data()
-    np.testing.assert_allclose(drawn[np.searchsorted(x, time, side="right") - 1], share)
+    np.testing.assert_allclose(drawn[np.searchsorted(x, time, side="right") - 1], alive)
     assert x[-1] == ax.get_xlim()[1] == y["os", "lower"].max()
     assert ax.texts[0].get_text() == "cohort"
 
@@ -75,7 +77,7 @@ def test_many_subjects_have_labels_only_if_asked_for(one_endpoint):
 def test_polars_and_arrays_are_tables_too():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), hm.datasets.make_three_way(60, random_state=0)[1]
-    model = hm.SurvivalHarmonium(n_hidden=1, n_starts=1, max_iter=5, random_state=0).fit(X, y)
+    model = hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0).fit(X, y)
     wanted = hm.plots.survival_curves(model, X[:2]).lines[1].get_ydata()
     frame = pl.DataFrame({"x0": X[:2, 0], "x1": X[:2, 1]})
     np.testing.assert_array_equal(hm.plots.survival_curves(model, frame).lines[1].get_ydata(), wanted)
@@ -85,31 +87,32 @@ def test_polars_and_arrays_are_tables_too():
 
 def test_a_search_can_be_drawn(one_endpoint):
     _, X, y = one_endpoint
-    base = hm.SurvivalHarmonium(n_starts=1, max_iter=5, random_state=0)
+    base = hm.SurvivalHarmonium(trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0)
     search = hm.SurvivalHarmoniumCV(n_hidden=(0, 1), objective=("conditional",), cv=2, stack=True, estimator=base).fit(X, y)
     line = hm.plots.survival_curves(search, X[:1]).lines[0]
-    np.testing.assert_array_equal(line.get_ydata(), search.predict_survival_function(X[:1], "t1", line.get_xdata(), return_array=True)[0])
+    np.testing.assert_array_equal(line.get_ydata(), search.prognosis(X[:1]).survival("t1", line.get_xdata())[0])
 
 
 def test_wrong_input_is_refused(nvalt8):
     model, X, y = nvalt8
     draw = hm.plots.survival_curves
     with pytest.raises(ValueError, match="no endpoint 'pfs'; the model has 'os', 'rfs'"):
-        draw(model, X[:2], "pfs")
+        draw(model, X[:2], endpoint="pfs")
     with pytest.raises(ValueError, match="labels must be as many as the rows of X, 2; found 1"):
         draw(model, X[:2], labels=["a"])
     with pytest.raises(ValueError, match="labels must be as many as the rows of X, 2; found 'ab'"):
         draw(model, X[:2], labels="ab")
     with pytest.raises(ValueError, match="X has no rows"):
         draw(model, X[:0])
-    with pytest.raises(ValueError, match="increasing"):
-        draw(model, X[:2], times=[2, 1])
+    with pytest.raises(ValueError, match="until must be a positive time; found -2"):
+        draw(model, X[:2], until=-2)
     with pytest.raises(ValueError, match="as many rows as X"):
         draw(model, X[:2], given=hm.landmark(y[:3], 12))
     with pytest.raises(ValueError, match="endpoint must be one of 'rfs'; found 'os'"):
-        draw(model, X[:2], "os", cohort=y[["rfs"]])
-    with pytest.raises(ValueError, match="no event of 't' was seen in training; state the times to draw"):
-        draw(SimpleNamespace(endpoint_names_=("t",), event_times_={"t": np.array([])}), X[:2])
+        draw(model, X[:2], endpoint="os", cohort=y[["rfs"]])
+    eventless = SimpleNamespace(endpoint_names=("t",), endpoints=[SimpleNamespace(event_times=np.array([]))])
+    with pytest.raises(ValueError, match="no event of 't' was seen in training; state until when to draw"):
+        draw(SimpleNamespace(endpoint_names=("t",), fitted=SimpleNamespace(encoding=eventless)), X[:2])
     with pytest.raises(ValueError, match="the model is not fitted"):
         draw(hm.SurvivalHarmonium(), X[:2])
     assert plt.get_fignums() == []

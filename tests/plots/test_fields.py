@@ -10,8 +10,8 @@ import harmonium as hm
 
 def test_cells_and_numbers_are_those_of_the_table(nvalt8):
     model, X, y = nvalt8
-    ax = hm.plots.receptive_fields(model, X, y)
-    table = model.receptive_fields(X, y)
+    ax = hm.plots.receptive_fields(model, X, given=y)
+    table = model.receptive_fields(X, given=y)
     np.testing.assert_allclose(np.concatenate([np.asarray(mesh.get_array()) for mesh in ax.collections]), table.to_numpy())
     measures = list(dict.fromkeys(table.index.get_level_values("measure")))
     texts = [text.get_text() for text in ax.texts if text.get_text() not in measures]
@@ -23,8 +23,8 @@ def test_cells_and_numbers_are_those_of_the_table(nvalt8):
 
 def test_measures_have_scales_of_their_own(nvalt8):
     model, X, y = nvalt8
-    ax = hm.plots.receptive_fields(model, X, y)
-    table = model.receptive_fields(X, y)
+    ax = hm.plots.receptive_fields(model, X, given=y)
+    table = model.receptive_fields(X, given=y)
     wanted = table.abs().groupby(level="measure", sort=False).max().max(axis=1)
     assert list(dict.fromkeys(mesh.norm.vmax for mesh in ax.collections)) == pytest.approx(list(wanted))
     assert all(mesh.norm.vmin == -mesh.norm.vmax for mesh in ax.collections)
@@ -32,7 +32,7 @@ def test_measures_have_scales_of_their_own(nvalt8):
 
 def test_rows_are_beside_their_labels_and_within_the_axes(nvalt8):
     model, X, y = nvalt8
-    ax = hm.plots.receptive_fields(model, X, y)
+    ax = hm.plots.receptive_fields(model, X, given=y)
     middles = np.concatenate([mesh.get_coordinates()[:-1, 0, 1] + 0.5 for mesh in ax.collections])
     np.testing.assert_allclose(ax.get_yticks(), middles)
     assert ax.get_ylim()[0] == pytest.approx(middles[-1] + 0.5)
@@ -51,7 +51,7 @@ def test_small_axes_get_small_numbers(one_endpoint):
 
 def test_a_model_without_hidden_units_has_none():
     X, y = hm.datasets.make_three_way(50, random_state=0)
-    model = hm.SurvivalHarmonium(n_hidden=0, max_iter=5, random_state=0).fit(X, y)
+    model = hm.SurvivalHarmonium(n_hidden=0, trainer=hm.Exact(max_iter=5), random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="no hidden units"):
-        hm.plots.receptive_fields(model, X, y)
+        hm.plots.receptive_fields(model, X, given=y)
     assert plt.get_fignums() == []

@@ -24,7 +24,7 @@ def test_the_exact_trainers_objective_is_drawn_in_runs(nvalt8):
 
 def test_validation_stands_below_with_its_best_ringed(three_way):
     _, X, y = three_way
-    model = hm.SurvivalHarmonium(n_hidden=1, n_starts=2, max_iter=25, random_state=0)
+    model = hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=2, max_iter=25), random_state=0)
     model.fit(X[:100], y[:100], validation=(X[100:], y[100:]))
     ax = hm.plots.training_history(model, ax=Figure().add_subplot())
     _, below = ax.figure.axes
@@ -42,7 +42,7 @@ def test_validation_stands_below_with_its_best_ringed(three_way):
 
 def test_the_contrastive_trainers_gradient_is_drawn_by_epochs(three_way):
     _, X, y = three_way
-    model = hm.SurvivalHarmonium(n_hidden=2, trainer="contrastive", n_epochs=12, random_state=0).fit(X, y)
+    model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Contrastive(n_epochs=12), random_state=0).fit(X, y)
     ax = hm.plots.training_history(model)
     np.testing.assert_array_equal(of_all_lines(ax.lines), model.history_[["iteration", "gradient_norm"]])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("Epoch", "Norm of the gradient")

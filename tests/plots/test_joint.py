@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 
 import harmonium as hm
 
-UNIT = np.linspace(0.01, 1.0, 80)
+END = 0.89  # within follow-up
+UNIT = np.linspace(0.0, END, 161)[1:]
+"""The times at which densities are drawn."""
 
 
 def contours(axes):
@@ -19,37 +21,37 @@ def contours(axes):
 
 def test_contours_have_the_densities_they_claim(three_way):
     model, _, _ = three_way
-    axes = hm.plots.joint_density(model, endpoints=("t1", "t2"), by="colour", times=(UNIT, UNIT))
+    axes = hm.plots.joint_density(model, endpoints=("t1", "t2"), by="colour", until=(END, END))
     found = contours(axes)
     assert len(found) == 2
     for colour, (levels, vertices) in zip(("blue", "red"), found, strict=True):
         row = pd.DataFrame({"colour": [colour]})
-        highest = model.predict_joint_density(row, {"t1": UNIT, "t2": UNIT}).max()
+        highest = model.prognosis(row).joint_density({"t1": UNIT, "t2": UNIT}).max()
         for level, points in zip(levels, vertices, strict=True):
             assert len(points) > 20
             some = points[:: len(points) // 10]
-            density = [model.predict_joint_density(row, {"t1": [a], "t2": [b]})[0, 0, 0] for a, b in some]
+            density = [model.prognosis(row).joint_density({"t1": [a], "t2": [b]})[0, 0, 0] for a, b in some]
             np.testing.assert_allclose(density, level, atol=0.01 * highest)
 
 
-def test_contours_hold_the_shares_of_the_probability(three_way):
+def test_contours_hold_their_parts_of_the_probability(three_way):
     model, X, _ = three_way
-    shares = (0.25, 0.5, 0.9)
-    ((levels, _),) = contours(hm.plots.joint_density(model, X[:1], times=(UNIT, UNIT), shares=shares))
-    density = model.predict_joint_density(X[:1], {"t1": UNIT, "t2": UNIT})[0]
+    probabilities = (0.25, 0.5, 0.9)
+    ((levels, _),) = contours(hm.plots.joint_density(model, X[:1], until=(END, END), probabilities=probabilities))
+    density = model.predict_joint_density(X[:1], times={"t1": UNIT, "t2": UNIT})[0]
     held = [density[density >= level].sum() / density.sum() for level in levels]
-    np.testing.assert_allclose(held, shares[::-1], atol=0.02)
+    np.testing.assert_allclose(held, probabilities[::-1], atol=0.02)
 
 
 def test_marginals_are_averages_over_each_group(nvalt8):
     model, X, _ = nvalt8
-    axes = hm.plots.joint_density(model, X, ("rfs", "os"), by="gender_female")
+    axes = hm.plots.joint_density(model, X, endpoints=("rfs", "os"), by="gender_female")
     for k, sex in enumerate((0, 1)):
         rows = X[X["gender_female"] == sex]
         months, density = axes.above.lines[k].get_data()
-        np.testing.assert_allclose(density, model.predict_density(rows, "rfs", months).mean(axis=0))
+        np.testing.assert_allclose(density, model.predict_density(rows, endpoint="rfs", times=months).mean(axis=0))
         density, months = axes.beside.lines[k].get_data()
-        np.testing.assert_allclose(density, model.predict_density(rows, "os", months).mean(axis=0))
+        np.testing.assert_allclose(density, model.predict_density(rows, endpoint="os", times=months).mean(axis=0))
     assert axes.above.lines[0].get_linestyle() != axes.above.lines[1].get_linestyle()
     assert [text.get_text() for text in axes.above.get_legend().texts] == ["gender_female: 0", "gender_female: 1"]
     assert axes.joint.get_xlabel() == "rfs"
@@ -58,9 +60,9 @@ def test_marginals_are_averages_over_each_group(nvalt8):
 def test_many_rows_are_averaged_in_parts(three_way):
     model, X, _ = three_way
     assert len(X) > 128
-    axes = hm.plots.joint_density(model, X, times=(UNIT, UNIT))
-    np.testing.assert_allclose(axes.above.lines[0].get_ydata(), model.predict_density(X, "t1", UNIT).mean(axis=0))
-    (levels, _), density = contours(axes)[0], model.predict_joint_density(X, {"t1": UNIT, "t2": UNIT}).mean(axis=0)
+    axes = hm.plots.joint_density(model, X, until=(END, END))
+    np.testing.assert_allclose(axes.above.lines[0].get_ydata(), model.predict_density(X, endpoint="t1", times=UNIT).mean(axis=0))
+    (levels, _), density = contours(axes)[0], model.predict_joint_density(X, times={"t1": UNIT, "t2": UNIT}).mean(axis=0)
     assert levels.max() < density.max()
 
 
@@ -70,7 +72,7 @@ def test_without_covariates_they_are_integrated_out(nvalt8):
     nothing_else = pd.DataFrame(None, index=range(3), columns=X.columns, dtype=object).assign(smoker=["current", "former", "never"])
     for k in range(3):
         months, density = axes.above.lines[k].get_data()
-        np.testing.assert_allclose(density, model.predict_density(nothing_else[k : k + 1], "os", months)[0])
+        np.testing.assert_allclose(density, model.predict_density(nothing_else[k : k + 1], endpoint="os", times=months)[0])
     assert len(hm.plots.joint_density(model).above.lines) == 1
 
 
@@ -80,14 +82,14 @@ def test_what_is_given_counts(nvalt8):
     axes = hm.plots.joint_density(model, X.loc[[1]], given=given)
     months, density = axes.above.lines[0].get_data()
     assert (density[months <= 24] == 0.0).all()
-    np.testing.assert_allclose(density, model.predict_density(X.loc[[1]], "os", months, given=given)[0])
+    np.testing.assert_allclose(density, model.predict_density(X.loc[[1]], endpoint="os", times=months, given=given)[0])
     everybody = hm.plots.joint_density(model, by="arm", given=given)
     assert (everybody.above.lines[1].get_ydata()[months <= 24] == 0.0).all()
 
 
-def test_recorded_subjects_are_dots_or_crosses_by_group(three_way):
+def test_observed_subjects_are_dots_or_crosses_by_group(three_way):
     model, X, y = three_way
-    axes = hm.plots.joint_density(model, by="colour", recorded=(X, y), times=(UNIT, UNIT))
+    axes = hm.plots.joint_density(model, by="colour", observed=(X, y), until=(END, END))
     seen = (y.xs("lower", axis=1, level=1) == y.xs("upper", axis=1, level=1)).all(axis=1)
     blocks = [(colour, both) for colour in ("blue", "red") for both in (True, False)]
     assert len(axes.joint.lines) == 4
@@ -103,7 +105,7 @@ def test_intervals_are_marked_in_their_middle_and_the_unknown_not_at_all(three_w
     model, _, _ = three_way
     bounds = pd.DataFrame({"l": [0.2, 0.0, 0.3], "u": [0.4, None, 0.3]})
     y = hm.endpoints(bounds, t1={"lower": "l", "upper": "u"}, t2={"lower": "l", "upper": "u"})
-    dots, crosses = hm.plots.joint_density(model, recorded=(None, y)).joint.lines
+    dots, crosses = hm.plots.joint_density(model, observed=(None, y)).joint.lines
     np.testing.assert_allclose(dots.get_xydata(), [[0.3, 0.3]])
     np.testing.assert_allclose(crosses.get_xydata(), [[0.3, 0.3]])
 
@@ -140,7 +142,7 @@ def test_wrong_input_is_refused(nvalt8, one_endpoint):
         draw(model, by="sex")
     with pytest.raises(ValueError, match="by must be a binary or categorical column; 'age' is numeric"):
         draw(model, by="age")
-    with pytest.raises(ValueError, match="at most 5 groups can be told apart; column 'age'"):
+    with pytest.raises(ValueError, match="at most 5 groups can be distinguished; column 'age'"):
         draw(model, X, by="age")
     with pytest.raises(ValueError, match="an event time of 'os' or 'rfs' is given exactly"):
         draw(model, X[:1], given=y[:1])
@@ -150,16 +152,16 @@ def test_wrong_input_is_refused(nvalt8, one_endpoint):
         draw(model, given=y[:3])
     with pytest.raises(ValueError, match="X has no rows"):
         draw(model, X[:0])
-    with pytest.raises(ValueError, match="shares must be some numbers between 0 and 1; found 3"):
-        draw(model, X[:1], shares=3)
-    with pytest.raises(ValueError, match="times must be a pair"):
-        draw(model, X[:1], times=[UNIT])
-    with pytest.raises(ValueError, match="recorded must be a pair"):
-        draw(model, X[:1], recorded=y)
-    with pytest.raises(ValueError, match="recorded endpoints must have 'rfs'; found 'os'"):
-        draw(model, X[:1], recorded=(X, y[["os"]]))
+    with pytest.raises(ValueError, match="probabilities must be some numbers between 0 and 1; found 3"):
+        draw(model, X[:1], probabilities=3)
+    with pytest.raises(ValueError, match="until must be a pair"):
+        draw(model, X[:1], until=[1.0])
+    with pytest.raises(ValueError, match="observed must be a pair"):
+        draw(model, X[:1], observed=y)
+    with pytest.raises(ValueError, match="observed endpoints must have 'rfs'; found 'os'"):
+        draw(model, X[:1], observed=(X, y[["os"]]))
     with pytest.raises(ValueError, match="must have as many rows; found 10 and 200"):
-        draw(model, by="arm", recorded=(X[:10], y))
+        draw(model, by="arm", observed=(X[:10], y))
     with pytest.raises(TypeError, match="figure must be a Matplotlib Figure, SubFigure or SubplotSpec; found Axes"):
         draw(model, X[:1], figure=Figure().add_subplot())
     assert plt.get_fignums() == []

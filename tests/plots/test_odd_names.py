@@ -27,7 +27,7 @@ def odd():
     )
     times = pd.DataFrame({"time": rng.exponential(size=n), "seen": rng.random(n) < 0.7})
     y = hm.endpoints(times, **dict.fromkeys(ENDPOINTS, ("time", "seen")))
-    return hm.SurvivalHarmonium(n_hidden=2, n_starts=1, max_iter=10, objective=0.9, random_state=0).fit(X, y), X, y
+    return hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1, max_iter=10), objective=0.9, random_state=0).fit(X, y), X, y
 
 
 def draw(figure):
@@ -38,7 +38,7 @@ def draw(figure):
 def test_curves(odd):
     model, X, y = odd
     names = ["$a$", "_b", "<i>c</i>", LONG, "$d", r"\frac{1}"]
-    ax = hm.plots.survival_curves(model, X[:6], ENDPOINTS[0], given=hm.landmark(y[:6], 0.5), labels=names, cohort=y)
+    ax = hm.plots.survival_curves(model, X[:6], endpoint=ENDPOINTS[0], given=hm.landmark(y[:6], 0.5), labels=names, cohort=y)
     draw(ax.figure)
     assert ax.texts[1].get_text() == r"\$a\$"
 
@@ -46,8 +46,7 @@ def test_curves(odd):
 @pytest.mark.parametrize("by", ["<b>", LONG, 7])
 def test_joint_density(odd, by):
     model, X, y = odd
-    times = (np.linspace(0.1, 2.0, 20), np.linspace(0.1, 2.0, 20))
-    axes = hm.plots.joint_density(model, X, ENDPOINTS[1:], by=by, recorded=(X, y), times=times)
+    axes = hm.plots.joint_density(model, X, endpoints=ENDPOINTS[1:], by=by, observed=(X, y), until=(2.0, 2.0))
     draw(axes.joint.figure)
     legend = axes.above.get_legend()
     assert len(legend.texts) == X[by].nunique()
@@ -56,9 +55,9 @@ def test_joint_density(odd, by):
 
 def test_everything_else(odd):
     model, X, y = odd
-    draw(hm.plots.calibration(model, X, y, LONG, time=1.0).figure)
+    draw(hm.plots.calibration(model, X, y, endpoint=LONG, time=1.0).figure)
     draw(hm.plots.training_history(model).figure)
     draw(hm.plots.dependence(model.dependence(X)).figure)
-    figure = draw(hm.plots.receptive_fields(model, X, y).figure)
+    figure = draw(hm.plots.receptive_fields(model, X, given=y).figure)
     assert figure.axes[0].get_window_extent().width > 150  # names leave room for the cells
     plt.close("all")

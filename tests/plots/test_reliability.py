@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from sksurv.nonparametric import kaplan_meier_estimator
 
 import harmonium as hm
+from harmonium.errors import MetricWarning
 from harmonium.plots.kaplan_meier import KaplanMeier
 
 
@@ -19,8 +20,8 @@ def drawn(ax):
 
 def test_points_are_means_of_predictions_and_kaplan_meier_estimates(nvalt8):
     model, X, y = nvalt8
-    x, observed, bars = drawn(hm.plots.calibration(model, X, y, "os", time=36, n_bins=4))
-    predicted = 1.0 - model.predict_survival_function(X, "os", [36], return_array=True)[:, 0]
+    x, observed, bars = drawn(hm.plots.calibration(model, X, y, endpoint="os", time=36, n_bins=4))
+    predicted = 1.0 - model.prognosis(X).survival("os", [36])[:, 0]
     for k, group in enumerate(np.array_split(np.argsort(predicted), 4)):
         assert x[k] == pytest.approx(predicted[group].mean())
         part = y["os"].iloc[group]
@@ -49,19 +50,19 @@ def test_one_group(one_endpoint):
     assert x.size == observed.size == 1
 
 
-def test_a_group_without_recordings_at_the_time_is_left_out(one_endpoint):
+def test_a_group_without_observation_at_the_time_is_left_out(one_endpoint):
     model, X, _ = one_endpoint
     blue = (X["colour"] == "blue").to_numpy()
     y = np.array([(True, 1.0 if b else 0.2) for b in blue], dtype=[("event", bool), ("t1", float)])
     y["event"] = blue | (np.arange(200) % 2 == 0)
-    with pytest.warns(UserWarning, match="recordings of their group end before 0.5, at 0.2"):
+    with pytest.warns(MetricWarning, match="all observed times of their group end before 0.5, at 0.2"):
         assert drawn(hm.plots.calibration(model, X, y, time=0.5))[0].size == 1
 
 
 def test_wrong_input_is_refused(nvalt8):
     model, X, y = nvalt8
     draw = hm.plots.calibration
-    with pytest.raises(ValueError, match=r"the last recording of 'os' is at 96\.1314; nothing was observed at 200"):
+    with pytest.raises(ValueError, match=r"the last observed time of 'os' is 96\.1314; nothing was observed at 200"):
         draw(model, X, y, time=200)
     with pytest.raises(ValueError, match="time must be a positive number; found -1"):
         draw(model, X, y, time=-1)

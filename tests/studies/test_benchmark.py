@@ -1,7 +1,6 @@
 """The benchmark: independent tasks that can be interrupted, and run anywhere with the same result."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,11 +15,18 @@ from harmonium.datasets.paper import load_paper_study
 from harmonium.studies.benchmark.evaluation import kinds_of, run_task
 from harmonium.studies.benchmark.execution import Results, cluster
 from harmonium.studies.benchmark.protocol import Protocol, Task
-from harmonium.studies.benchmark.rivals import RIVALS
+from harmonium.studies.benchmark.rivals import RIVALS, load_rivals
 from harmonium.studies.benchmark.search import count_tasks, failures, run_benchmark
 from harmonium.studies.benchmark.summary import draw_scores, mean_and_deviation
+from tests.processes import ENVIRONMENT, ROOT
 
-SMALL = Protocol(folds=2, candidates=2)
+pytestmark = pytest.mark.slow
+
+FURTHER = str(ROOT / "benchmarks" / "rivals.py")
+"""The forest and the support vector machine, which the library itself does not know."""
+load_rivals(FURTHER)
+
+SMALL = Protocol(folds=2, candidates=2, rivals=FURTHER)
 STUDIES, MODELS = ["nvalt11"], ["svm", "harmonium", "harmonium-default"]
 
 
@@ -95,14 +101,14 @@ def test_a_dask_cluster_gives_the_same_table(reference, tmp_path):
 SCRIPT = """
 import sys
 from pathlib import Path
-from tests.benchmark.test_benchmark import run
+from tests.studies.test_benchmark import run
 run(Path(sys.argv[1]))
 """
 
 
 def test_a_killed_run_goes_on_where_it_stopped(reference, tmp_path):
     """kill -9 in the middle; then nothing that was finished is computed again, and the table is that of a run without interruption."""
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)], env={**os.environ, "PYTHONPATH": os.getcwd()})
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)], env=ENVIRONMENT)
     for _ in range(1200):
         if len(list(tmp_path.rglob("*candidate*.json"))) >= 6:
             break
@@ -151,6 +157,11 @@ def test_the_papers_harmonium_runs_with_settings_from_its_intervals():
     model = rival.fit({**drawn[0], "n_hidden": 3, "n_epochs": 20}, X, y, 0)
     assert rival.survival(model, X[:3], np.array([12.0, 24.0]), None).shape == (3, 2)
     assert kinds_of("nvalt8", "paper-harmonium") == ("plain", "*", "landmark")
+
+
+def test_a_file_of_models_that_is_not_there_is_refused():
+    with pytest.raises(FileNotFoundError, match=r"there is no Python file nowhere\.py to take models from"):
+        load_rivals("nowhere.py")
 
 
 def test_results_of_other_folds_are_not_mixed(tmp_path):

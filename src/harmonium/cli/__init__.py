@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; without typer and rich, say what to install."""
-    try:
-        from harmonium.cli.app import main as run
-    except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
-            raise
+    if find_spec("typer") is None or find_spec("rich") is None:
         sys.stderr.write("error: the command line needs typer and rich: pip install 'harmonium[cli]'\n")
         return 2
+    from harmonium.cli.app import main as run
+
     return run(arguments)

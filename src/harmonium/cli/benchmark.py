@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harmonium.cli.extras import require_matplotlib
 from harmonium.cli.options import Json, Quiet, flag
 from harmonium.cli.terminal import Terminal
 
@@ -27,29 +28,32 @@ _QUICK = (3, 3)
 
 def run(
     context: typer.Context,
-    datasets: Annotated[str, typer.Option("--datasets", metavar="NAMES", help="Separated by commas.", show_default="all six")] = "",
-    models: Annotated[str, typer.Option("--models", metavar="NAMES", help="Separated by commas.", show_default="all")] = "",
+    datasets: Annotated[
+        str, typer.Option("--datasets", metavar="NAMES", help="Studies, separated by commas.", show_default="all six")
+    ] = "",
+    models: Annotated[str, typer.Option("--models", metavar="NAMES", help="Models, separated by commas.", show_default="all")] = "",
     candidates: Annotated[int, typer.Option("--candidates", metavar="NUMBER", min=1, help="Settings tried for each model.")] = 50,
-    folds: Annotated[int, typer.Option("--folds", metavar="NUMBER", min=2, help="Outer, and as many inner ones.")] = 5,
+    folds: Annotated[int, typer.Option("--folds", metavar="NUMBER", min=2, help="Outer folds, and as many inner ones.")] = 5,
     quick: Annotated[bool, flag("--quick", help="Three folds and three candidates; all models but the paper's harmonium.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Processes on this machine.")] = 2,
     rivals: Annotated[
         Path | None, typer.Option("--rivals", metavar="FILE", help="A Python file with further models to compare.", show_default=False)
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster, instead of this machine.", show_default=False)
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at this address.", show_default=False)
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are kept.")] = Path("benchmark"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are saved.")] = Path("benchmark"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run the paper's benchmark: nested cross-validation with random search on six studies.
 
-    Results are kept one by one, so that a run that was interrupted goes on where it stopped. The folder holds scores.csv (every fold),
-    table.csv (mean and standard deviation) and scores.png (the paper's Fig 2) in the end.
+    Results are saved one by one, so that an interrupted run continues where it stopped. In the end the folder holds scores.csv (every
+    fold), table.csv (mean and standard deviation) and scores.png (the paper's Fig 2).
 
     A star marks predictions given everything observed of the other endpoint; (landmark) those given what was known at month 12.
     """
+    require_matplotlib()
     from harmonium.cli.writing import replacing
     from harmonium.datasets.studies import STUDIES
     from harmonium.studies.benchmark.execution import Results, cluster

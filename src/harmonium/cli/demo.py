@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harmonium.cli.extras import require_matplotlib
 from harmonium.cli.options import Json, Quiet
 from harmonium.cli.terminal import Terminal
 
@@ -19,11 +20,14 @@ harmonium demo -o demo
 
 def run(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the page goes; it is made anew.")] = Path("demo"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the page goes; an earlier one is replaced.")
+    ] = Path("demo"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show what this is about, on a trial that comes with the package: fit, compare with a Cox model, and write a page."""
+    """Show what harmonium does, on a trial that comes with the package: fit, compare with a Cox model, and write a page."""
+    require_matplotlib()
     from harmonium.cli.writing import replacing
     from harmonium.studies.demo import N_STEPS, demonstrate
 

@@ -21,17 +21,6 @@ harmonium evaluate model.harmonium test.csv -e os=os_mth,os_event -e rfs=rfs_mth
 harmonium evaluate model.harmonium test.csv -e os=os_mth,os_event --times 6,12,24,36 --json
 """
 
-_HEADER = {
-    "rows": "rows",
-    "events": "events",
-    "concordance": "C-index",
-    "concordance_ipcw": "Uno's C",
-    "integrated_brier_score": "IBS",
-    "kaplan_meier_ibs": "Kaplan–Meier IBS",
-    "d_calibration_p": "D-cal. p",
-    "log_likelihood": "log-lik.",
-}
-
 
 def run(
     context: typer.Context,
@@ -49,7 +38,7 @@ def run(
         ),
     ] = None,
     likelihood: Annotated[
-        bool, flag("--likelihood", help="Show the log-likelihood also beyond 14 hidden units, where it is sampled and takes long.")
+        bool, flag("--likelihood", help="Show the log-likelihood also beyond 14 hidden units, where it is sampled, which is slow.")
     ] = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -57,11 +46,12 @@ def run(
 ) -> None:
     """Compare predictions with what happened.
 
-    For each endpoint: Harrell's C-index and Uno's, the integrated Brier score IBS and that of the Kaplan–Meier curve, the p-value of
+    For each endpoint: Harrell's C-index and Uno's, the integrated Brier score (IBS) and the Kaplan–Meier IBS, the p-value of
     D-calibration (a small one means that predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error.
     Rows that were used for training flatter the model. Endpoints are written as for fit (see harmonium fit --help).
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
+    from harmonium.cli.problems import endpoints_beside
     from harmonium.cli.reading import open_table
     from harmonium.model.storage import read_contents
     from harmonium.table.training_values import TrainingValues
@@ -75,7 +65,8 @@ def run(
     covariates = TrainingValues(contents.encoding.columns)
     table.require([*covariates.names, *reader.columns])
     frame = table.read(list(dict.fromkeys([*covariates.names, *reader.columns])), text=covariates.text)
-    X, y = covariates.of(frame), reader.read(frame)
+    X = covariates.of(frame)
+    y = endpoints_beside(X, frame, reader, contents.encoding)
     reader.check()
     terminal.warn(*covariates.unseen)
     from harmonium.model.loading import model_in  # takes longer than all messages above
@@ -84,6 +75,7 @@ def run(
 
 
 def _show(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, times: Any, likelihood: bool, source: str) -> None:
+    from harmonium.cli.summaries import METRICS, metric_cells
     from harmonium.engine.states import EXACT_LIMIT
     from harmonium.metrics.evaluation import evaluate
     from harmonium.table.endpoints import parse_endpoints
@@ -92,20 +84,9 @@ def _show(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, time
     found = evaluate(model, X, y, times=times, likelihood=not sampled)
     known = parse_endpoints(y).reordered(model.endpoint_names)
     together = math.nan if sampled else float(model.log_likelihood(X, known.to_frame(y.index)).mean())
-    rows = [
-        [name, *(_shown(row[key], "{:.2g}" if key == "d_calibration_p" else "{:.4f}", row.get(f"{key}_se")) for key in _HEADER)]
-        for name, row in zip(found.index, found.to_dict("records"), strict=True)
-    ]
-    if len(rows) > 1 and not math.isnan(together):
-        rows.append(["all together", str(len(X)), *[""] * (len(_HEADER) - 2), _shown(together)])
-    terminal.table(f"{len(X)} rows of {source}", ["endpoint", *_HEADER.values()], rows, right=range(1, len(_HEADER) + 1))
     by_endpoint = {str(name): row for name, row in zip(found.index, found.to_dict("records"), strict=True)}
+    rows = [[name, *metric_cells(row)] for name, row in by_endpoint.items()]
+    if len(rows) > 1 and not math.isnan(together):
+        rows.append(["all together", str(len(X)), *[""] * (len(METRICS) - 2), f"{together:.4f}"])
+    terminal.table(f"{len(X)} rows of {source}", ["endpoint", *METRICS.values()], rows, right=range(1, len(METRICS) + 1))
     terminal.result({"rows": len(X), "endpoints": by_endpoint, "log_likelihood": together})
-
-
-def _shown(value: float, form: str = "{:.4f}", error: float | None = None) -> str:
-    if isinstance(value, int):
-        return str(value)
-    if math.isnan(value):
-        return "-"
-    return form.format(value) + ("" if error is None or math.isnan(error) else f" ±{error:.3f}")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from harmonium.cli.extras import require
 from harmonium.cli.options import Model, Quiet, flag
 from harmonium.cli.terminal import Terminal
 
@@ -21,12 +22,13 @@ harmonium explore model.harmonium --unit months --port 8051 --no-browser
 def run(
     context: typer.Context,
     model_file: Model,
-    unit: Annotated[str, typer.Option("--unit", metavar="NAME", help="Of time, such as months; for labels.", show_default=False)] = "",
+    unit: Annotated[str, typer.Option("--unit", metavar="NAME", help="Unit of time, such as months, for labels.", show_default=False)] = "",
     port: Annotated[
-        int | None, typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="Where to listen.", show_default="8050, or any free")
+        int | None,
+        typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="Port to listen on.", show_default="8050, or any free port"),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Whom to listen to; 0.0.0.0 opens the page to the network, unencrypted.")
+        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on; 0.0.0.0 opens the page to the network, unencrypted.")
     ] = "127.0.0.1",
     no_browser: Annotated[bool, flag("--no-browser", help="Do not open a browser.")] = False,
     quiet: Quiet = False,
@@ -36,15 +38,16 @@ def run(
     The page is served on this machine only and needs no network. What is entered stays on this machine; nothing is stored. With --host
     others can use it too: anyone who can reach this machine can use the model, and what they enter travels unencrypted.
     """
-    from harmonium.model.loading import load
+    from harmonium.model.storage import read_contents
 
     terminal: Terminal = context.obj
-    model = load(model_file, n_jobs=1)
-    try:
-        from harmonium.explorer.app import make_app
-        from harmonium.explorer.server import LOOPBACK, WARNING, serve
-    except ImportError as error:
-        raise ImportError("the page needs Dash: pip install 'harmonium[explorer]'") from error
+    require("dash", "the page needs Dash", "explorer")
+    contents = read_contents(model_file)
+    from harmonium.explorer.app import make_app  # takes longer than all messages above
+    from harmonium.explorer.server import LOOPBACK, WARNING, serve
+    from harmonium.model.loading import model_in
+
+    model = model_in(contents, n_jobs=1)
     local = host in LOOPBACK
     app = make_app(model, unit=unit, title=f"{model_file.stem}: harmonium", local=local)
     if not local:

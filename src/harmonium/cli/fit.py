@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from harmonium.cli.extras import require_matplotlib
 from harmonium.cli.options import Data, EndpointColumns, Force, Jobs, Json, Quiet, Seed, flag
 from harmonium.cli.terminal import Terminal
 
@@ -43,7 +44,7 @@ def run(
             "--objective",
             metavar="WHAT",
             show_default="conditional",
-            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Take joint "
+            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Use joint "
             "for a model that imputes or samples covariates.",
         ),
     ] = None,
@@ -67,21 +68,23 @@ def run(
             "--role",
             metavar="COLUMN=ROLE",
             show_default=False,
-            help="numeric, binary, categorical or ignored, where it should not be inferred; may be repeated.",
+            help="A column's role, where it should not be inferred: numeric, binary, categorical or ignored; may be repeated.",
         ),
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option("--drop", metavar="COLUMN", help="A column that is no covariate; may be repeated.", show_default=False),
+        typer.Option("--drop", metavar="COLUMN", help="A column that is not a covariate; may be repeated.", show_default=False),
     ] = None,
     trainer: Annotated[
         Literal["auto", "exact", "contrastive"],
         typer.Option("--trainer", metavar="TRAINER", help="exact, contrastive, or auto: exact up to 14 hidden units."),
     ] = "auto",
     starts: Annotated[
-        int, typer.Option("--starts", metavar="NUMBER", min=1, help="Short runs of the optimiser, of which the best is carried on.")
+        int, typer.Option("--starts", metavar="NUMBER", min=1, help="Short runs of the optimiser, of which the best is continued.")
     ] = 6,
-    iterations: Annotated[int, typer.Option("--iterations", metavar="NUMBER", min=1, help="Most iterations of the optimiser.")] = 1000,
+    iterations: Annotated[
+        int, typer.Option("--iterations", metavar="NUMBER", min=1, help="At most so many iterations of the optimiser.")
+    ] = 1000,
     epochs: Annotated[int, typer.Option("--epochs", metavar="NUMBER", min=1, rich_help_panel=_OF_CONTRASTIVE)] = 500,
     learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="NUMBER", rich_help_panel=_OF_CONTRASTIVE)] = 0.01,
     batch_size: Annotated[int, typer.Option("--batch-size", metavar="NUMBER", min=1, rich_help_panel=_OF_CONTRASTIVE)] = 100,
@@ -102,10 +105,10 @@ def run(
     An endpoint is a name and columns:
 
       NAME=TIME,EVENT         EVENT holds 0 and 1
-      NAME=TIME,EVENT:VALUE   EVENT holds VALUE if the event was seen
+      NAME=TIME,EVENT:VALUE   EVENT holds VALUE if the event was observed
       NAME=LOWER..UPPER       the event lies between two times, or after
                               LOWER where UPPER is empty
-      NAME=...,entry=COLUMN   subjects came under observation late
+      NAME=...,entry=COLUMN   when each subject came under observation
     """
     from harmonium.cli.summaries import show_columns, show_endpoints
     from harmonium.cli.writing import MODEL, PAGE, check_output
@@ -117,15 +120,18 @@ def run(
     if output is not None:
         check_output(output, force, MODEL, inputs=[data])
     elif not dry_run:
-        raise ValueError("no output was named; say where the model goes: -o model.harmonium")
+        raise ValueError("there is no --output; say where to save the model: -o model.harmonium")
     if report is not None:
-        check_output(report, force, PAGE, inputs=[data])
-    X, y = _training_table(data, endpoint, drop or [])
+        require_matplotlib()
+        check_output(report, force, PAGE, inputs=[data, output])
     settings: dict[str, Any] = {
         "time_scale": time_scale,
         "horizon": _horizon(horizon or []),
         "roles": dict(_pair("--role", "COLUMN=ROLE", text) for text in role or []),
     }
+    penalty = "auto" if l2 == "auto" else _number("--l2", l2)
+    chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
+    X, y = _training_table(data, endpoint, drop or [], settings["roles"])
     encoding, _ = Encoding.learn(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
     endpoints = endpoints_summary(encoding)
     show_columns(terminal, encoding)
@@ -134,10 +140,8 @@ def run(
     if output is None or dry_run:
         terminal.result(summary)
         return
-    penalty = "auto" if l2 == "auto" else _number("--l2", l2)
     settings["trainer"] = _trainer(trainer, penalty, starts, iterations, epochs, learning_rate, batch_size, hidden)
     settings |= {"random_state": seed, "n_jobs": jobs, "verbose": not terminal.quiet}
-    chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
     title = f"{data.name}: {', '.join(encoding.endpoint_names)}"
     fitted, likelihood = _fit(terminal, settings, chosen, X, y, output, cv, report, force, title)
     terminal.result(
@@ -187,18 +191,16 @@ def _fit(
     return fitted, likelihood
 
 
-def _training_table(data: Path, endpoint: list[str], drop: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _training_table(data: Path, endpoint: list[str], drop: list[str], roles: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates and endpoints of a file."""
     from harmonium.cli.endpoint_columns import EndpointReader
+    from harmonium.cli.problems import training_rows
     from harmonium.cli.reading import open_table
 
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns)
     table.require([*reader.columns, *drop])
-    frame = table.read(table.columns)
-    y = reader.read(frame)
-    reader.check()
-    return frame.drop(columns=[*reader.columns, *drop]), y
+    return training_rows(table.read(table.columns), reader, drop, roles)
 
 
 def _trainer(

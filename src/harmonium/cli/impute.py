@@ -23,7 +23,7 @@ def run(
     model_file: Model,
     data: Data,
     endpoint: AnyEndpointColumns = None,
-    draws: Annotated[int, typer.Option("--draws", "-m", metavar="NUMBER", min=1, help="Completed tables.")] = 1,
+    draws: Annotated[int, typer.Option("--draws", "-m", metavar="NUMBER", min=1, help="How many completed tables.")] = 1,
     seed: Seed = 0,
     output: TableOutput = "-",
     jobs: Jobs = None,
@@ -33,15 +33,16 @@ def run(
 ) -> None:
     """Fill in missing values with draws from the model, given everything that is known of each row.
 
-    Writes one table: the completed tables one below the other, with their numbers, from 1 on, in the first column, draw. Observed values
-    and other columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the observed one, or
-    for censored rows a draw from the times that are still possible. Endpoints are written as for fit (see harmonium fit --help).
+    Writes one table: the completed tables one below the other, numbered from 1 in the first column, draw. Observed values and other
+    columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the observed one, or for
+    censored rows a draw from the times that are still possible. Endpoints are written as for fit (see harmonium fit --help).
 
     Train the model with --objective joint for this.
     """
     import pandas as pd
 
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
+    from harmonium.cli.problems import endpoints_beside
     from harmonium.cli.reading import open_table
     from harmonium.cli.writing import check_output, side_by_side, table_writer
     from harmonium.model.storage import read_contents
@@ -58,7 +59,7 @@ def run(
     typed = {*covariates.names, *reader.columns} - set(covariates.text)
     frame = table.read(table.columns, text=set(table.columns) - typed)
     X = covariates.of(frame.reindex(columns=[column.name for column in contents.encoding.columns]))
-    y = reader.read(frame) if endpoint else None
+    y = endpoints_beside(X, frame, reader, contents.encoding) if endpoint else None
     reader.check()
     terminal.warn(*covariates.unseen)
 

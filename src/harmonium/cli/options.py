@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options of several commands."""
 
 from __future__ import annotations
 
@@ -55,12 +55,13 @@ TableOutput = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file, or - for CSV on standard output.")
 ]
 Id = Annotated[
-    str | None, typer.Option("--id", metavar="COLUMN", help="A column that identifies rows; it is carried over.", show_default=False)
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="A column that identifies rows; it is copied to the output.", show_default=False),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="NUMBER", min=0, help="The same seed gives the same result.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", metavar="NUMBER", min=1, help="Threads.", show_default="all cores")]
 Force = Annotated[bool, flag("--force", "-f", help="Overwrite the output file if it exists.")]
-Quiet = Annotated[bool, flag("--quiet", "-q", callback=_set_quiet, help="Say nothing but errors.")]
+Quiet = Annotated[bool, flag("--quiet", "-q", callback=_set_quiet, help="Show errors only.")]
 Json = Annotated[bool, flag("--json", callback=_set_json, help="Print the result as JSON, and nothing else, on standard output.")]
 
 

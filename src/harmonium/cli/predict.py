@@ -34,7 +34,9 @@ def run(
         list[str] | None,
         typer.Option("--endpoint", "-e", metavar="NAME", help="What to predict; may be repeated.", show_default="all endpoints"),
     ] = None,
-    times: Annotated[str | None, typer.Option("--times", "-t", metavar="T,T,...", help="Times of survival probabilities.")] = None,
+    times: Annotated[
+        str | None, typer.Option("--times", "-t", metavar="T,T,...", help="Times at which to predict survival.", show_default=False)
+    ] = None,
     median: Annotated[bool, flag("--median", help="Also predict the median event time.")] = False,
     given: Annotated[
         list[str] | None,
@@ -60,10 +62,11 @@ def run(
     Writes, for each endpoint NAME: NAME_risk (higher means sooner), NAME_survival_T for each of the times, and NAME_median. The table is
     read and written in parts, so it may be larger than memory.
 
-    With --given, what the table knows of the endpoints already is used. Columns are written as for fit (see harmonium fit --help). With
+    With --given, what is already known of the endpoints is used. Columns are written as for fit (see harmonium fit --help). With
     --landmark T, predictions are made as if at T: anything observed later is ignored.
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
+    from harmonium.cli.problems import endpoints_beside
     from harmonium.cli.reading import open_table
     from harmonium.cli.writing import check_output, table_writer
     from harmonium.model.storage import read_contents
@@ -94,7 +97,7 @@ def run(
         for part in table.parts(columns, text=[*covariates.text, *own]):
             try:
                 X = covariates.of(part.frame)
-                facts = known.read(part.frame) if given else None
+                facts = endpoints_beside(X, part.frame, known, contents.encoding) if given else None
                 if landmark is not None:
                     facts = known_at(facts, landmark)
                 answers = _answers(model.prognosis(X, given=facts), part.frame[own], names, asked, median)
@@ -102,7 +105,7 @@ def run(
                 raise _counted_from(part.first, error) from error
             write(answers)
             n_rows, written = n_rows + len(answers), list(answers.columns)
-            advance(part.share)
+            advance(part.fraction)
         known.check()
     terminal.warn(*covariates.unseen)
     terminal.wrote(output, n_rows, written)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from harmonium.cli.extras import require_pyarrow
 from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns, unique_names
 
-__all__ = ["CSV", "PARQUET", "Part", "TableFile", "open_table", "require_pyarrow"]
+__all__ = ["CSV", "PARQUET", "Part", "TableFile", "open_table"]
 
 PART_ROWS = 50_000
 """Rows that are held in memory at once where a table is read in parts."""
@@ -29,7 +30,7 @@ class Part(NamedTuple):
 
     frame: pd.DataFrame
     first: int
-    share: float
+    fraction: float
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class TableFile(ABC):
     columns: tuple[str, ...]
 
     def require(self, names: Collection[str]) -> None:
-        """Refuse the table if a column is missing; name the one that was probably meant."""
+        """Refuse the table if columns are missing; for each, name the one that was probably meant."""
         require_columns(str(self.path), self.columns, names)
 
     @abstractmethod
@@ -117,14 +118,6 @@ def _parquet_header(path: Path) -> list[str]:
     if not n_rows:
         raise ValueError(f"{path} has no rows")
     return names
-
-
-def require_pyarrow() -> None:
-    """Say what to install, if it is not there."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'harmonium[files]'") from error
 
 
 def _from_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from harmonium.cli.extras import require_matplotlib
 from harmonium.cli.options import Force, Json, Quiet, Seed
 from harmonium.cli.terminal import Terminal
 
@@ -26,16 +27,18 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Make a figure of the paper again, and check what it claims.
+    """Reproduce a figure of the paper, and check what it claims.
 
-    The three-way problem: two event times that tell a colour only together. A Cox model of either time finds nothing; a harmonium with four
-    hidden units represents the density, whether its parameters are written down or learned.
+    The three-way problem: two event times that reveal a colour only together. A Cox model of either time finds nothing; a harmonium with
+    four hidden units represents the density, whether its parameters are written down or learned.
     """
     from harmonium.cli.writing import check_output, replacing
-    from harmonium.studies.three_way import reproduce_three_way
 
     terminal: Terminal = context.obj
+    require_matplotlib()
     check_output(output, force, (".png", ".pdf", ".svg"))
+    from harmonium.studies.three_way import reproduce_three_way  # takes longer than all messages above
+
     found = reproduce_three_way(random_state=seed)
     with replacing(Path(output), force) as temporary:
         found.figure.savefig(temporary, format=output.rsplit(".", 1)[-1].lower(), dpi=160)

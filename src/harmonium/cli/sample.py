@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,8 @@ from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from harmonium.table.encoding import Encoding
 
 EXAMPLES = """
 Examples:
@@ -32,8 +34,8 @@ def run(
             "-n",
             metavar="NUMBER",
             min=1,
-            help="Subjects, or subjects for each given row.",
-            show_default="1000, or 1 for each row",
+            help="Subjects to draw, or subjects per given row.",
+            show_default="1000, or 1 per given row",
         ),
     ] = None,
     censored: Annotated[bool, flag("--censored", help="Censor the subjects as those in training were.")] = False,
@@ -43,7 +45,7 @@ def run(
             "--given-covariates",
             metavar="DATA",
             show_default=False,
-            help="A table of covariates; what it does not have, values or whole columns, is drawn.",
+            help="A table of covariates; missing values, and columns that it does not have, are drawn.",
         ),
     ] = None,
     identifier: Id = None,
@@ -63,19 +65,22 @@ def run(
     import pandas as pd
 
     from harmonium.cli.writing import check_output, side_by_side, table_writer
-    from harmonium.model.loading import load
+    from harmonium.model.storage import read_contents
 
     terminal: Terminal = context.obj
     check_output(output, force, inputs=[rows, model_file], as_json=as_json)
-    model = load(model_file, n_jobs=jobs)
+    contents = read_contents(model_file)
     if rows is not None:
         n = n or 1
-        X, names = _given(terminal, model, rows, identifier)
+        X, names = _given(terminal, contents.encoding, rows, identifier)
         names = names.loc[names.index.repeat(n)].reset_index(drop=True)
     elif identifier:
         raise ValueError("--id needs --given-covariates: there is no table to take it from")
     else:
         n, X, names = n or 1000, None, pd.DataFrame(index=range(n or 1000))
+    from harmonium.model.loading import model_in  # takes longer than all messages above
+
+    model = model_in(contents, jobs)
     covariates, y = model.sample(n, X=X, censored=censored, random_state=seed)
     times = {}
     for name in model.endpoint_names:
@@ -87,7 +92,7 @@ def run(
     terminal.wrote(output, len(cohort), list(cohort.columns))
 
 
-def _given(terminal: Terminal, model: Any, rows: Path, identifier: str | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _given(terminal: Terminal, encoding: Encoding, rows: Path, identifier: str | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates, missing where columns are not there, and the column that identifies them, if there is one."""
     from harmonium.cli.reading import open_table
     from harmonium.table.training_values import TrainingValues
@@ -95,7 +100,7 @@ def _given(terminal: Terminal, model: Any, rows: Path, identifier: str | None) -
     own = [identifier] if identifier else []
     table = open_table(rows)
     table.require(own)
-    covariates = TrainingValues(model.encoding.columns)
+    covariates = TrainingValues(encoding.columns)
     there = [name for name in covariates.names if name in table.columns]
     absent = [name for name in covariates.names if name not in table.columns]
     unused = [name for name in table.columns if name not in (*there, *own)]
@@ -104,7 +109,7 @@ def _given(terminal: Terminal, model: Any, rows: Path, identifier: str | None) -
     if absent:
         terminal.warn(f"covariates that {rows} does not have are drawn: {', '.join(map(repr, absent))}")
     if unused:
-        terminal.warn(f"columns of {rows} that are no covariates of the model are not used: {', '.join(map(repr, unused))}")
+        terminal.warn(f"columns of {rows} that are not covariates of the model are not used: {', '.join(map(repr, unused))}")
     frame = table.read(list(dict.fromkeys([*there, *own])), text=[*covariates.text, *own])
     X = covariates.of(frame.reindex(columns=covariates.names))
     terminal.warn(*covariates.unseen)

@@ -1,16 +1,30 @@
-"""Tables on the terminal of what a model has learned from its training table."""
+"""Tables on the terminal: what a model has learned from its training table, and how well it predicts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harmonium.cli.terminal import Terminal
 from harmonium.table.encoding import Encoding
 from harmonium.table.summary import words_of_column
 
-__all__ = ["show_columns", "show_endpoints", "show_evaluation"]
+__all__ = ["METRICS", "metric_cells", "show_columns", "show_endpoints", "show_evaluation"]
+
+METRICS = {
+    "rows": "rows",
+    "events": "events",
+    "concordance": "C-index",
+    "concordance_ipcw": "Uno's C",
+    "integrated_brier_score": "IBS",
+    "kaplan_meier_ibs": "Kaplan–Meier IBS",
+    "d_calibration_p": "D-cal. p",
+    "log_likelihood": "log-lik.",
+}
+"""Columns of :func:`harmonium.metrics.evaluate` that people get to see, and their titles."""
+
+_FORMS = {"rows": "{:.0f}", "events": "{:.0f}", "d_calibration_p": "{:.2g}"}
 
 
 def show_columns(terminal: Terminal, encoding: Encoding) -> None:
@@ -36,19 +50,34 @@ def show_evaluation(terminal: Terminal, evaluation: Mapping[str, Any] | None) ->
     """A table of the metrics, if there are any."""
     if evaluation is not None:
         scores = evaluation["scores"]
-        header = list(next(iter(scores.values())))
-        rows = [[name, *(_cell(value, 3) for value in of_endpoint.values())] for name, of_endpoint in scores.items()]
-        titles = ["endpoint", *(name.replace("_", " ") for name in header)]
-        terminal.table(f"predictions, by {evaluation['method']}", titles, rows, right=range(1, len(header) + 1))
+        found = next(iter(scores.values()))
+        titles = {name: title for name, title in METRICS.items() if name in found} or {name: name.replace("_", " ") for name in found}
+        rows = [[name, *metric_cells(of_endpoint, titles)] for name, of_endpoint in scores.items()]
+        terminal.table(f"predictions, by {evaluation['method']}", ["endpoint", *titles.values()], rows, right=range(1, len(titles) + 1))
+
+
+def metric_cells(found: Mapping[str, float], names: Iterable[str] = tuple(METRICS)) -> list[str]:
+    """Metrics of an endpoint with their standard errors, as far as there are any.
+
+    Examples
+    --------
+    >>> metric_cells({"events": 84, "concordance": 0.67989, "concordance_se": 0.0301}, ["events", "concordance"])
+    ['84', '0.6799 ±0.030']
+    """
+    return [_metric(found[name], found.get(f"{name}_se"), _FORMS.get(name, "{:.4f}")) for name in names]
+
+
+def _metric(value: float | None, error: float | None, form: str) -> str:
+    if value is None or math.isnan(value):
+        return "-"
+    return form.format(value) + ("" if error is None or math.isnan(error) else f" ±{error:.3f}")
 
 
 def _fraction(fraction: float) -> str:
     return "-" if fraction == 0.0 else f"{fraction:.1%}"
 
 
-def _cell(value: Any, digits: int = 0) -> str:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "-"
+def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.{digits}f}" if digits else f"{value:g}"
+        return f"{value:g}" if math.isfinite(value) else "-"
     return str(value)

@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ["Terminal", "as_json"]
 
 _WIDTH = 140  # of tables that go to a file or a pipe
+_ANY_WIDTH = 10_000
 
 
 class Terminal:
@@ -87,28 +88,23 @@ class Terminal:
         """A table for people; ``right`` has the numbers of columns that are aligned to the right."""
         if self.quiet or self.as_json:
             return
-        from rich import box
-        from rich.table import Table
-
-        table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, header_style="")
-        for number, name in enumerate(header):
-            table.add_column(name, justify="right" if number in right else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*row)
-        _console(sys.stdout).print(table)
+        console = _console(sys.stdout)
+        wide = _table(title, header, rows, right)
+        needed = console.measure(wide, options=console.options.update(max_width=_ANY_WIDTH)).minimum
+        console.print(wide if needed <= console.width else _table(title, header, rows, right, tight=True))
 
     @contextmanager
     def progress(self, what: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
         """A bar on terminals; the function that is handed out takes the fraction that is done."""
         if self.quiet or not shown or not sys.stderr.isatty():
-            yield lambda share: None
+            yield lambda fraction: None
             return
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Progress(*columns, console=_console(sys.stderr), transient=True) as bar:
             task = bar.add_task("", total=1.0)
-            yield lambda share: bar.update(task, completed=share)
+            yield lambda fraction: bar.update(task, completed=fraction)
 
     @contextmanager
     def steps(self, what: str, total: int) -> Iterator[Callable[[], None]]:
@@ -144,6 +140,20 @@ def _say(line: str) -> None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], *, tight: bool = False) -> Any:
+    """``tight`` saves space where lines are short."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, header_style="")
+    table.collapse_padding, table.show_edge = tight, not tight
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _console(file: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from harmonium.cli.reading import CSV, PARQUET, require_pyarrow
+from harmonium.cli.extras import require_pyarrow
+from harmonium.cli.reading import CSV, PARQUET
 
 __all__ = ["MODEL", "PAGE", "STANDARD_OUTPUT", "check_output", "replacing", "side_by_side", "table_writer"]
 

@@ -35,10 +35,10 @@ class DataCard:
     endpoints : tuple of EndpointCard
     columns : tuple of str
         Covariates as the study's own loader returns them.
-    gaps : tuple of (str, float)
-        Covariates with gaps, and the share of rows in which each is missing.
-    share_of_gaps : float
-        Share of all covariates' cells that are missing.
+    missing : tuple of (str, float)
+        Covariates with missing values, and the fraction of rows in which each is missing.
+    fraction_missing : float
+        Fraction of all covariates' cells that are missing.
     paper_columns, complete_columns : tuple of str
         Columns of :func:`load_paper_study`, all of them and those for models that need complete columns.
     """
@@ -51,21 +51,21 @@ class DataCard:
     n_rows: int
     endpoints: tuple[EndpointCard, ...]
     columns: tuple[str, ...]
-    gaps: tuple[tuple[str, float], ...]
-    share_of_gaps: float
+    missing: tuple[tuple[str, float], ...]
+    fraction_missing: float
     paper_columns: tuple[str, ...]
     complete_columns: tuple[str, ...]
 
     def __str__(self) -> str:
         endpoints = (f"`{endpoint.name}`, {endpoint.meaning} ({endpoint.n_events} events)" for endpoint in self.endpoints)
-        gaps = f"{self.share_of_gaps:.1%} of the cells; " + ", ".join(f"`{name}` {share:.1%}" for name, share in self.gaps)
+        missing = f"{self.fraction_missing:.1%} of the cells; " + ", ".join(f"`{name}` {part:.1%}" for name, part in self.missing)
         facts = {
             "Source": self.source,
             "Licence": self.licence,
             "Rows": f"{self.n_rows} {self.subjects}",
             "Endpoints": "; ".join(endpoints),
             f"Covariates ({len(self.columns)})": _listed(self.columns),
-            "Gaps": gaps if self.gaps else "none",
+            "Missing values": missing if self.missing else "none",
             f"As the paper encodes it ({len(self.paper_columns)})": _listed(self.paper_columns) + self._left_out(),
         }
         return "\n".join([f"### {self.name}: {self.title}", "", *(_bullet(f"**{fact}**: {text}") for fact, text in facts.items())])
@@ -169,8 +169,8 @@ def data_card(name: str) -> DataCard:
         n_rows=len(X),
         endpoints=tuple(EndpointCard(endpoint, origin.endpoints[endpoint], n_events) for endpoint, n_events in events),
         columns=tuple(X.columns),
-        gaps=tuple((column, float(share)) for column, share in missing.mean().items() if share),
-        share_of_gaps=float(missing.to_numpy().mean()),
+        missing=tuple((column, float(part)) for column, part in missing.mean().items() if part),
+        fraction_missing=float(missing.to_numpy().mean()),
         paper_columns=tuple(load_paper_study(name)[0].columns),
         complete_columns=tuple(load_paper_study(name, complete=True)[0].columns),
     )

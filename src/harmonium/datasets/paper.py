@@ -20,7 +20,7 @@ from harmonium.datasets.studies import Study, load_study
 
 __all__ = ["RECIPES", "Recipe", "load_paper_study"]
 
-_LARGEST_SHARE = 0.95  # lines 904-905 and 914-916: "on/off in more than 95 % of the samples were dropped"
+_LARGEST_FRACTION = 0.95  # lines 904-905 and 914-916: "on/off in more than 95 % of the samples were dropped"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ RECIPES: Mapping[str, Recipe] = {
     "nvalt8": Recipe(
         ("age", *_NVALT8_CATEGORIES), harmonium_only=("FDG-PET SUVmax>=10", "bmi"), categories=_NVALT8_CATEGORIES, drops_low_variance=True
     ),
-    # Lines 906-910: five columns for all models, five more with gaps for the harmonium; no 95 % rule.
+    # Lines 906-910: five columns for all models, five more with missing values for the harmonium; no 95 % rule.
     "nvalt11": Recipe(
         ("gender_female", "arm", "performance_status", "smoker", "age"),
         harmonium_only=("squamous", "prior_conditions", "prior_malign", "stage", "bmi"),
@@ -86,8 +86,8 @@ def load_paper_study(name: str, *, complete: bool = False) -> Study:
     ----------
     name : {"arrest", "democracy", "gbsg2", "ncctg", "nvalt8", "nvalt11"}
     complete : bool, default False
-        Only what the paper gives to Cox regression, the forest and the support vector machine: no column with gaps, and all dummies of
-        a missing category off. Otherwise what it gives to the harmonium, with gaps.
+        Only what the paper gives to Cox regression, the forest and the support vector machine: no column with missing values, and all
+        dummies of a missing category off. Otherwise what it gives to the harmonium, with missing values.
 
     Returns
     -------
@@ -116,20 +116,20 @@ def load_paper_study(name: str, *, complete: bool = False) -> Study:
     return encoded, y
 
 
-def _encoded(series: pd.Series, recipe: Recipe, gap: float) -> pd.DataFrame:
+def _encoded(series: pd.Series, recipe: Recipe, otherwise: float) -> pd.DataFrame:
     if series.name in recipe.categories:
-        return _dummies(series, recipe.grouped_above.get(str(series.name)), gap)
+        return _dummies(series, recipe.grouped_above.get(str(series.name)), otherwise)
     return series.astype(float).to_frame()
 
 
-def _dummies(series: pd.Series, grouped_above: int | None, gap: float) -> pd.DataFrame:
+def _dummies(series: pd.Series, grouped_above: int | None, otherwise: float) -> pd.DataFrame:
     """One column for each level, or for the second one only if there are two."""
     missing = series.isna()
     if grouped_above is not None:
         series = series.clip(upper=grouped_above + 1)
     levels = sorted(series.dropna().unique())
     kept = levels[1:] if len(levels) == 2 else levels
-    columns = {f"{series.name}_{_label(level, grouped_above)}": (series == level).astype(float).mask(missing, gap) for level in kept}
+    columns = {f"{series.name}_{_label(level, grouped_above)}": (series == level).astype(float).mask(missing, otherwise) for level in kept}
     return pd.DataFrame(columns, index=series.index)
 
 
@@ -140,4 +140,4 @@ def _label(level: str | float, grouped_above: int | None) -> str:
 
 
 def _has_low_variance(series: pd.Series) -> bool:
-    return bool(series.value_counts(normalize=True).max() > _LARGEST_SHARE)
+    return bool(series.value_counts(normalize=True).max() > _LARGEST_FRACTION)

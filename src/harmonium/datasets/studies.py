@@ -57,12 +57,12 @@ def load_gbsg2() -> Study:
 
 
 def load_ncctg() -> Study:
-    """Days to death of 228 patients with advanced lung cancer; covariates have gaps."""
+    """Days to death of 228 patients with advanced lung cancer; some covariates have missing values."""
     return _split(_from_lifelines("load_lung"), ["inst"], os=("time", "status"))
 
 
 def load_nvalt8() -> Study:
-    """Months to death and to recurrence of 200 patients after surgery for lung cancer; covariates have gaps.
+    """Months to death and to recurrence of 200 patients after surgery for lung cancer; some covariates have missing values.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def load_nvalt8() -> Study:
 
 
 def load_nvalt11() -> Study:
-    """Months to death and to symptomatic brain metastases of 174 patients with lung cancer; covariates have gaps."""
+    """Months to death and to symptomatic brain metastases of 174 patients with lung cancer; some covariates have missing values."""
     frame = _bundled("nvalt11.csv")
     other = [f"{name}_{part}" for name in ("bmet", "nsymp", "pfs") for part in ("mth", "event")]
     return _split(frame, ["Patient ID", *other], os=("os_mth", "os_event"), sbmfs=("sympbmets_mth", "sympbmets_event"))

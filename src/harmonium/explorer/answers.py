@@ -159,7 +159,7 @@ def words_of_change(schema: Schema, before: Patient, now: Patient, old: Sequence
     changed = _differences(schema, before, now)
     if not changed:
         return ""
-    told = "everything unknown" if now.values + now.known == _nothing_known(schema) else ", ".join(changed)
+    words = "everything unknown" if now.values + now.known == _nothing_known(schema) else ", ".join(changed)
     effects = []
     for e, name in enumerate(schema.endpoints):
         if now.known[e][0] == now.known[e][1]:
@@ -167,7 +167,7 @@ def words_of_change(schema: Schema, before: Patient, now: Patient, old: Sequence
         then, after = number(old[e]), schema.time(new[e])
         stays = then == number(new[e])
         effects.append(f"median {short(name)} stays {after}" if stays else f"median {short(name)} {then} → {after}")
-    return f"{told}: {'; '.join(effects)}" if effects else told
+    return f"{words}: {'; '.join(effects)}" if effects else words
 
 
 def _nothing_known(schema: Schema) -> tuple[Any, ...]:
@@ -201,7 +201,7 @@ class Edits:
 
     @classmethod
     def from_json(cls, schema: Schema, stored: Any) -> Edits | None:
-        """Back from the browser; None if it makes no sense."""
+        """Back from the browser; None if it cannot be understood."""
         try:
             forms, places = (stored["before"], stored["now"]), tuple(str(place) for place in stored["places"])
             medians = [tuple(np.inf if m is None else float(m) for m in stored[name]) for name in ("before_medians", "now_medians")]

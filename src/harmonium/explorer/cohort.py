@@ -29,7 +29,7 @@ _LONGEST_NOTE = 300  # characters
 
 
 def most_rows(model: Any) -> int:
-    """Rows that are answered at once, fewer for a model with more hidden units: somebody waits for them."""
+    """Rows that are answered at once, fewer for a model with more hidden units, since the user is waiting."""
     return min(_MOST_ROWS, _MOST_ROW_STATES >> model.n_hidden) if model.n_hidden <= EXACT_LIMIT else _MOST_ROWS_SAMPLED
 
 

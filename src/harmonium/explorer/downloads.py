@@ -28,8 +28,8 @@ def as_csv(table: pd.DataFrame) -> str:
     "'=1+1",-0.5
     "-7",0.25
     """
-    told = table.rename(columns=_as_text).map(_as_text)
-    return str(told.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC))  # by default a carriage return would end a row
+    safe = table.rename(columns=_as_text).map(_as_text)
+    return str(safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC))  # by default a carriage return would end a row
 
 
 def _as_text(value: Any) -> Any:

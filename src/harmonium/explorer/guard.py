@@ -2,7 +2,7 @@
 
 * A request that Dash cannot read is refused with status 400, one that is too large with 413. Nothing that is sent ends the server.
 * A ``ValueError`` in a callback becomes a line on the page.
-* Browsers are told to fetch nothing from anywhere else, and to keep no answers.
+* Headers tell browsers to fetch nothing from anywhere else, and to keep no answers.
 * On the loopback address only requests for this machine by name are answered, so that no page on the internet can reach the model by
   giving itself this address.
 """
@@ -97,7 +97,7 @@ def guard(app: Dash, *, local: bool) -> None:
         if isinstance(error, UnexpectedError):
             _LOG.error("a question could not be answered", exc_info=error)
             return _text("this should not have happened; please report it", 500)
-        return _text("the request makes no sense; reload the page", 400)
+        return _text("the request could not be understood; reload the page", 400)
 
 
 def _policy(app: Dash) -> str:

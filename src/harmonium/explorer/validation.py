@@ -1,6 +1,6 @@
-"""What comes from a browser, checked: a form may hold anything, and only the page is known to send sense.
+"""What comes from a browser, checked: a request may hold anything, and not every request comes from our page.
 
-Whoever is at fault, a ``ValueError`` says what was found and what is allowed, in one line.
+A ``ValueError`` says what was found and what is allowed, in one line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?", re.ASCI
 
 @dataclass(frozen=True)
 class Patient:
-    """What is known of somebody.
+    """What is known of a patient.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Patient:
 
     @classmethod
     def unknown(cls, schema: Schema) -> Patient:
-        """Somebody of whom nothing is known."""
+        """A patient of whom nothing is known."""
         return cls((None,) * len(schema.columns), ((0.0, math.inf),) * len(schema.endpoints))
 
 
@@ -84,11 +84,11 @@ def parse_form(schema: Schema, form: Any) -> Patient:
     values = tuple(_covariate(column, value, hints) for column, value in zip(schema.columns, raw["covariates"], strict=True))
     states = zip(schema.endpoints, raw["states"], raw["times"], schema.last, strict=True)
     known = tuple(_endpoint(name, state, time, last, hints) for name, state, time, last in states)
-    hints += _hints_of_silence(schema.endpoints, known)
+    hints += _hints_of_unknown_endpoints(schema.endpoints, known)
     return Patient(values, known, tuple(hints))
 
 
-def _hints_of_silence(names: tuple[str, ...], known: tuple[tuple[float, float], ...]) -> list[str]:
+def _hints_of_unknown_endpoints(names: tuple[str, ...], known: tuple[tuple[float, float], ...]) -> list[str]:
     """A relapse that is known says more: the patient was alive then."""
     latest = max((lower for lower, upper in known if lower == upper), default=0.0)
     silent = [name for name, bounds in zip(names, known, strict=True) if bounds == (0.0, math.inf)]

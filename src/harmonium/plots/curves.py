@@ -89,8 +89,8 @@ def survival_curves(
     only_two_spines(ax)
     ends, names, colours = [], [], []
     if reference is not None:
-        x, share = reference.path()
-        ax.plot(x, share, color=GREY, drawstyle="steps-post", linewidth=1.2, zorder=1)
+        x, alive = reference.path()
+        ax.plot(x, alive, color=GREY, drawstyle="steps-post", linewidth=1.2, zorder=1)
         ends.append((float(min(x[-1], times[-1])), reference.at(min(x[-1], times[-1]))))
         names.append("cohort")
         colours.append(GREY)

@@ -16,7 +16,7 @@ __all__ = ["receptive_fields"]
 
 # Blue is darker than orange, so that signs differ in greyscale too.
 _DIVERGING = LinearSegmentedColormap.from_list("blue-white-orange", [COLOURS[0], "#FFFFFF", COLOURS[4]])
-_BETWEEN_MEASURES, _BETWEEN_COLUMNS = 1.4, 0.35  # gaps, in rows
+_BETWEEN_MEASURES, _BETWEEN_COLUMNS = 1.4, 0.35  # space, in rows
 _LARGEST, _SMALLEST = 8.0, 4.0  # font sizes of numbers
 
 

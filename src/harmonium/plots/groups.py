@@ -17,7 +17,7 @@ __all__ = ["Group", "at_level", "groups_of", "rows_of"]
 
 @dataclass(frozen=True)
 class Group:
-    """Subjects whose density is averaged, what is known of their endpoints, and the level of a column that they share."""
+    """Subjects whose density is averaged, what is known of their endpoints, and the level of a column that they have in common."""
 
     level: Any
     X: pd.DataFrame
@@ -34,7 +34,8 @@ def groups_of(model: Any, X: Any, given: Any, by: Any) -> list[Group]:
             frame[column.name] = pd.Series(levels, dtype=frame[column.name].dtype)
         if given is not None and len(given) != 1:
             raise ValueError(f"without X, given must have one row, which is meant for all groups; found {len(given)}")
-        return [Group(level, frame.iloc[[row]], given) for row, level in enumerate(levels)]
+        known = given.reset_index(drop=True) if hasattr(given, "reset_index") else given  # it is nobody's row in particular
+        return [Group(level, frame.iloc[[row]].reset_index(drop=True), known) for row, level in enumerate(levels)]
     frame = to_pandas(X)
     if not len(frame):
         raise ValueError("X has no rows: there is nobody to draw a density of")
@@ -86,7 +87,7 @@ def _present(values: pd.Series, column: Any) -> list[Any]:
 def _few(levels: list[Any], name: Any) -> list[Any]:
     if len(levels) > len(MARKERS):
         shown = ", ".join(map(as_typed, levels[:3]))
-        raise ValueError(f"at most {len(MARKERS)} groups can be told apart; column {name!r} has {len(levels)} values: {shown}, ...")
+        raise ValueError(f"at most {len(MARKERS)} groups can be distinguished; column {name!r} has {len(levels)} values: {shown}, ...")
     return levels
 
 

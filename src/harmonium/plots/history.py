@@ -14,7 +14,7 @@ from harmonium.typing import Array
 
 __all__ = ["training_history"]
 
-_WORST = 0.2  # share of the values that may lie below the view
+_WORST = 0.2  # fraction of the values that may lie below the view
 
 
 def training_history(model: Any, *, ax: Axes | None = None) -> Axes:
@@ -30,7 +30,7 @@ def training_history(model: Any, *, ax: Axes | None = None) -> Axes:
     Axes
         Of the objective (exact trainer) or the gradient's norm (contrastive trainer). Where there was validation, its log-likelihood
         stands in the lower half, on an axis of its own, the last of ``ax.figure.axes``; its best is ringed: those parameters were kept.
-        Lines are interrupted where the optimiser began anew, from another start or with another prior. The worst values, with which
+        Lines are interrupted where the optimiser began again, from another start or with another prior. The worst values, with which
         every run begins, may lie below the view.
 
     Examples

@@ -215,7 +215,7 @@ def _three_axes(figure: Figure | SubFigure | SubplotSpec | None) -> JointAxes:
 
 def _fill(ax: Axes, grid: list[Array], density: Array, at: Array, colour: str) -> None:
     probabilities = np.linspace(0.15, 0.75, at.size) if at.size > 1 else [0.3]
-    shades = [tuple(1.0 - share * (1.0 - part) for part in to_rgb(colour)) for share in probabilities]
+    shades = [tuple(1.0 - shade * (1.0 - part) for part in to_rgb(colour)) for shade in probabilities]
     ax.contourf(*grid, density.T, levels=[*at, np.inf], colors=shades, zorder=1)
 
 

@@ -11,19 +11,20 @@ from scipy.stats import norm
 
 from harmonium.metrics.observed import right_censored
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.typing import Array
+from harmonium.table.product_limit import ProductLimit, count_at_risk
+from harmonium.typing import Array, Integers
 
 __all__ = ["KaplanMeier"]
 
 
 @dataclass(frozen=True)
 class KaplanMeier:
-    """The share without event, from recordings that may be censored and begin late.
+    """The fraction without event, of subjects that may be censored and may enter late.
 
     Attributes
     ----------
     time, event, entry : ndarray
-        Until when each subject was watched, whether the event was seen then, and from when it was watched.
+        Until when each subject was observed, whether the event was seen then, and from when it was observed.
     steps, at_risk, events, survival : ndarray
         Distinct event times, how many were at risk and had the event there, and the curve just after.
     """
@@ -32,8 +33,8 @@ class KaplanMeier:
     event: NDArray[np.bool_]
     entry: Array
     steps: Array
-    at_risk: NDArray[np.int64]
-    events: NDArray[np.int64]
+    at_risk: Integers
+    events: Integers
     survival: Array
 
     @classmethod
@@ -46,19 +47,17 @@ class KaplanMeier:
         >>> KaplanMeier.fit(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True]), np.zeros(4)).survival
         array([0.75, 0.5 , 0.  ])
         """
-        steps, events = np.unique(time[event], return_counts=True)
-        at_risk = np.array([_n_at_risk(time, entry, step) for step in steps], dtype=np.int64)
-        return cls(time, event, entry, steps, at_risk, events, np.cumprod(1.0 - events / at_risk, dtype=np.float64))
+        curve = ProductLimit.of_events(time, event, entry)
+        kept = curve.ended > 0
+        return cls(time, event, entry, curve.times[kept], curve.at_risk[kept], curve.ended[kept], curve.survival[kept])
 
     @classmethod
     def of(cls, y: Any, endpoint: str | None = None) -> tuple[KaplanMeier, NDArray[np.bool_]]:
-        """Of an endpoint in a table, and which rows count: neither those without recording nor events between two times."""
-        known = parse_endpoints(y)
-        recordings = right_censored(known, endpoint)
-        if not recordings.time.size:
-            raise ValueError(f"there is no recording of {recordings.name!r}")
-        entry = known.entry[recordings.rows, known.names.index(recordings.name)]
-        return cls.fit(recordings.time, recordings.event, entry), recordings.rows
+        """Of an endpoint in a table, and which rows count: neither those without observation nor events between two times."""
+        observed = right_censored(parse_endpoints(y), endpoint)
+        if not observed.time.size:
+            raise ValueError(f"nothing was observed of {observed.name!r}")
+        return cls.fit(observed.time, observed.event, observed.entry), observed.rows
 
     def part(self, chosen: NDArray[np.bool_]) -> KaplanMeier:
         """Of some of the subjects."""
@@ -66,22 +65,22 @@ class KaplanMeier:
 
     @property
     def last(self) -> float:
-        """The last recording, beyond which nothing is known unless everybody has had the event."""
+        """The last observed time, beyond which nothing is known unless everybody has had the event."""
         return float(self.time.max())
 
     def path(self) -> tuple[Array, Array]:
-        """Corners of the curve from time 0 to the last recording, to be drawn as steps."""
+        """Corners of the curve from time 0 to the last observed time, to be drawn as steps."""
         end = self.survival[-1] if self.steps.size else 1.0
         return np.concatenate([[0.0], self.steps, [self.last]]), np.concatenate([[1.0], self.survival, [end]])
 
     def at(self, time: float) -> float:
-        """The share without event until a time; NaN where nothing is known."""
+        """The fraction without event until a time; NaN where nothing is known."""
         n_before = int(np.searchsorted(self.steps, time, side="right"))
-        share = float(self.survival[n_before - 1]) if n_before else 1.0
-        return share if time <= self.last or share == 0.0 else np.nan
+        fraction = float(self.survival[n_before - 1]) if n_before else 1.0
+        return fraction if time <= self.last or fraction == 0.0 else np.nan
 
     def interval(self, time: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Wilson's interval of the share, for as many subjects without censoring as would have its variance (Rothman 1978).
+        """Wilson's interval of the fraction, for as many subjects without censoring as would have its variance (Rothman 1978).
 
         References
         ----------
@@ -95,25 +94,21 @@ class KaplanMeier:
         >>> [round(bound, 3) for bound in curve.interval(5.0)]
         [0.237, 0.763]
         """
-        share = self.at(time)
-        if np.isnan(share):
+        fraction = self.at(time)
+        if np.isnan(fraction):
             return np.nan, np.nan
-        n, z = self._effective_size(time, share), float(norm.ppf(0.5 + 0.5 * confidence))
-        middle = (share + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
-        half = z * np.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2) / (1.0 + z**2 / n)
+        n, z = self._effective_size(time, fraction), float(norm.ppf(0.5 + 0.5 * confidence))
+        middle = (fraction + z**2 / (2.0 * n)) / (1.0 + z**2 / n)
+        half = z * np.sqrt(fraction * (1.0 - fraction) / n + (z / (2.0 * n)) ** 2) / (1.0 + z**2 / n)
         return float(max(middle - half, 0.0)), float(min(middle + half, 1.0))
 
-    def _effective_size(self, time: float, share: float) -> float:
-        """Share times complement over Greenwood's variance; in the limit where that is 0 / 0, if there were no events or survivors."""
+    def _effective_size(self, time: float, fraction: float) -> float:
+        """Fraction times complement over Greenwood's variance; in the limit where that is 0 / 0, if there were no events or survivors."""
         before = self.steps <= time
         at_risk, events = self.at_risk[before].astype(float), self.events[before]
         if not events.size:
-            return max(float(_n_at_risk(self.time, self.entry, time)), 1.0)
-        if share == 0.0:
+            return max(float(count_at_risk(self.time, np.array([time]), self.entry)[0]), 1.0)
+        if fraction == 0.0:
             final = int(np.argmax(self.survival == 0.0))
             return float(at_risk[final]) / (float(self.survival[final - 1]) if final else 1.0)
-        return (1.0 - share) / (share * float(np.sum(events / (at_risk * (at_risk - events)))))
-
-
-def _n_at_risk(time: Array, entry: Array, at: float) -> int:
-    return int(np.count_nonzero((time >= at) & ((entry < at) | (entry == 0.0))))
+        return (1.0 - fraction) / (fraction * float(np.sum(events / (at_risk * (at_risk - events)))))

@@ -74,11 +74,11 @@ def calibration(
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1; found {confidence!r}")
     everybody, rows = KaplanMeier.of(y, name)
+    if np.isnan(everybody.at(time)):
+        raise ValueError(f"the last observed time of {name!r} is {everybody.last:g}; nothing was observed at {time:g}")
     predicted = 1.0 - model.prognosis(X).survival(name, [time])[:, 0]
     if len(predicted) != rows.size:
         raise ValueError(f"X and y must have as many rows; found {len(predicted)} and {rows.size}")
-    if np.isnan(everybody.at(time)):
-        raise ValueError(f"the last observed time of {name!r} is {everybody.last:g}; nothing was observed at {time:g}")
     predicted = predicted[rows]
     points, sizes = [], []
     for group in _quantile_groups(predicted, n_bins):

@@ -98,12 +98,12 @@ def _compare(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataF
 
 
 def _row(name: str, y: pd.DataFrame, curves: Array, times: Array, chosen: Any) -> dict[str, Any]:
-    recorded = y[chosen]
+    observed = y[chosen]
     return {
         "model": name,
         "patients": int(chosen.sum()),
-        "C-index": concordance_index(recorded, -curves[chosen].mean(axis=1), endpoint="os"),
-        "IBS": integrated_brier_score(recorded, curves[chosen], times, endpoint="os"),
+        "C-index": concordance_index(observed, -curves[chosen].mean(axis=1), endpoint="os"),
+        "IBS": integrated_brier_score(observed, curves[chosen], times, endpoint="os"),
     }
 
 

@@ -22,6 +22,7 @@ from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.numerics.quadrature import gauss_legendre
+from harmonium.studies.cox import fit_cox
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 from harmonium.units import Bernoulli, TruncatedGamma
@@ -126,15 +127,11 @@ def _learned_density(model: SurvivalHarmonium, colour: str, t1: Any, t2: Any) ->
 
 
 def _cox_p_values(X: pd.DataFrame, y: pd.DataFrame) -> dict[str, float]:
-    try:
-        from lifelines import CoxPHFitter  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
-        raise ImportError("the comparison with a Cox model needs lifelines: pip install 'harmonium[bench]'") from error
     known = parse_endpoints(y)
     out = {}
     for e, name in enumerate(known.names):
         frame = pd.DataFrame({"red": X["colour"].to_numpy() == "red", "time": known.lower[:, e], "event": known.event[:, e]}).astype(float)
-        out[name] = float(CoxPHFitter().fit(frame, "time", "event").summary.loc["red", "p"])
+        out[name] = float(fit_cox(frame).summary.loc["red", "p"])
     return out
 
 

@@ -12,10 +12,12 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import pandas as pd
 
+from harmonium.errors import TableError
 from harmonium.table.frames import columns_of
 
 __all__ = ["csv_header", "csv_settings", "reading_csv", "require_columns", "unique_names"]
@@ -43,8 +45,8 @@ def require_columns(called: str, columns: Sequence[str], names: Collection[str])
     """Refuse a table in which a column is missing; name the one that was probably meant."""
     try:
         columns_of(pd.DataFrame(columns=list(columns)), list(names))
-    except ValueError as error:
-        raise ValueError(f"{called}: {error}") from None
+    except TableError as error:
+        raise TableError(replace(problem, message=f"{called}: {problem.message}") for problem in error.problems) from None
 
 
 def csv_header(called: str, file: BinaryIO) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ def csv_header(called: str, file: BinaryIO) -> tuple[str, ...]:
         raise _not_utf_8(called) from error
     for separator, what in ((";", "semicolons"), ("\t", "tabs")):
         if len(names) == 1 and separator in names[0]:
-            raise ValueError(f"{called} seems to be separated by {what}; save it anew with commas")
+            raise ValueError(f"{called} seems to be separated by {what}; save it again with commas")
     return unique_names(called, [name or f"Unnamed: {number}" for number, name in enumerate(names)])
 
 
@@ -96,4 +98,4 @@ def reading_csv(called: str) -> Iterator[None]:
 
 
 def _not_utf_8(called: str) -> ValueError:
-    return ValueError(f"{called} is not text in UTF-8; save it anew with that encoding")
+    return ValueError(f"{called} is not text in UTF-8; save it again with that encoding")

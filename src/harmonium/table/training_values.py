@@ -1,6 +1,6 @@
 """Covariates as they were in training.
 
-A CSV does not tell the number 1 from the text "1", and pandas decides anew for every file and part of a file. Which it was in training
+A CSV does not tell the number 1 from the text "1", and pandas decides again for every file and part of a file. Which it was in training
 decides here.
 """
 
@@ -40,9 +40,9 @@ class TrainingValues:
         return [column.name for column in self._with_levels]
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The same table, with levels of training or gaps in columns that have levels."""
+        """The same table, with levels of training, or missing values, in columns that have levels."""
         levels = {column.name: self._levels(frame[column.name], column) for column in self._with_levels}
-        # whole numbers with gaps could not take up a draw with decimals
+        # whole numbers with missing values could not take up a draw with decimals
         gappy = [name for name in self._decimal if frame[name].dtype.kind in "iu" and frame[name].isna().any()]
         decimals = {name: frame[name].astype(np.float64) for name in gappy}
         return pd.DataFrame({**frame, **levels, **decimals}, index=frame.index)

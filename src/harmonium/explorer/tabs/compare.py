@@ -45,7 +45,7 @@ def layout(schema: Schema) -> html.Div:
     return html.Div(
         [
             html.H2("Scenarios side by side"),
-            html.P("Describe somebody in the tab Patient and copy them here; change something, and copy them once more."),
+            html.P("Describe a patient in the tab Patient and copy them here; change something, and copy them again."),
             html.Div(slots, className="slots"),
             message("compare-message"),
             html.Div(choice("compare-endpoint", "Endpoint", endpoints), className="fields"),
@@ -73,25 +73,7 @@ def _scenarios(schema: Schema, forms: Any, labels: Any) -> tuple[list[int], list
 
 def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
     """Draw, and hand out what was drawn."""
-    in_browser(
-        app,
-        "scenarios",
-        Output("scenarios", "data"),
-        Output("copied", "children"),
-        Input({"type": "copy", "index": ALL, "place": ALL}, "n_clicks"),
-        Input({"type": "remove", "index": ALL}, "n_clicks"),
-        State({"type": "number", "index": ALL}, "value"),
-        State({"type": "level", "index": ALL}, CHOSEN),
-        State({"type": "state", "index": ALL}, CHOSEN),
-        State({"type": "time", "index": ALL}, "value"),
-        State("scenarios", "data"),
-    )
-    in_browser(
-        app,
-        "downloadFigure",
-        Output("compare-svg-done", "data"),
-        Input("compare-svg", "n_clicks"),
-    )
+    _copy_and_draw(app)
 
     @app.callback(
         Output("compare-figure", "figure"),
@@ -134,3 +116,26 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
             raise ValueError("there is no scenario yet; copy the patient to one")
         numbers = scenario_table(schema, named, patients, curves_of(model, schema, patients))
         return ({"content": as_csv(numbers), "filename": "scenarios.csv", "type": "text/csv"},)
+
+
+def _copy_and_draw(app: Dash) -> None:
+    """What the browser does alone: copy and remove scenarios, and save the figure."""
+    in_browser(
+        app,
+        "scenarios",
+        Output("scenarios", "data"),
+        Output("copied", "children"),
+        Input({"type": "copy", "index": ALL, "place": ALL}, "n_clicks"),
+        Input({"type": "remove", "index": ALL}, "n_clicks"),
+        State({"type": "number", "index": ALL}, "value"),
+        State({"type": "level", "index": ALL}, CHOSEN),
+        State({"type": "state", "index": ALL}, CHOSEN),
+        State({"type": "time", "index": ALL}, "value"),
+        State("scenarios", "data"),
+    )
+    in_browser(
+        app,
+        "downloadFigure",
+        Output("compare-svg-done", "data"),
+        Input("compare-svg", "n_clicks"),
+    )

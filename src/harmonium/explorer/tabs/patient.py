@@ -69,7 +69,7 @@ def _endpoint(schema: Schema, e: int) -> html.Div:
 
 
 def empty_form(schema: Schema) -> dict[str, Any]:
-    """That of somebody of whom nothing is known."""
+    """The form of a patient of whom nothing is known."""
     return {"covariates": [""] * len(schema.columns), "states": [""] * len(schema.endpoints), "times": [""] * len(schema.endpoints)}
 
 
@@ -92,7 +92,7 @@ def form_of(schema: Schema, numbers: Any, levels: Any, states: Any, times: Any) 
 
 
 def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
-    """Answer as one types."""
+    """Answer while the user types."""
 
     @app.callback(
         Output("patient-figure", "figure"),
@@ -144,12 +144,12 @@ def _medians(schema: Schema, known: Any, curves: Curves, cohort: Curves) -> Any:
     rows: list[list[Any]] = []
     for e, name in enumerate(schema.endpoints):
         median = curves.medians[0, e]
-        told = number(median)
+        shown = number(median)
         if known[e][0] == known[e][1]:
-            told = f"event at {number(known[e][0])}"
+            shown = f"event at {number(known[e][0])}"
         elif median > schema.last[e]:
-            told += " *"
-        rows.append([short(name), html.Span(told, id={"type": "median", "index": e}), _starred(cohort.medians[0, e], schema.last[e])])
+            shown += " *"
+        rows.append([short(name), html.Span(shown, id={"type": "median", "index": e}), _starred(cohort.medians[0, e], schema.last[e])])
     unit = f" ({schema.unit})" if schema.unit else ""
     out: list[Any] = [table(f"Median time to the event{unit}", ["endpoint", "this patient", "average"], rows, numbers=(1, 2))]
     if any("*" in str(row[1].children) + row[2] for row in rows):

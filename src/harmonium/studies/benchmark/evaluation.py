@@ -31,7 +31,7 @@ Result = dict[str, Any]
 def kinds_of(study: str, model: str) -> tuple[str, ...]:
     """Ways in which predictions are made.
 
-    "plain": from covariates alone; "*": given the other endpoint's whole recording; "landmark": given what was known at that time, for
+    "plain": from covariates alone; "*": given everything observed of the other endpoint; "landmark": given what was known at that time, for
     subjects without a first event until then.
     """
     _, y = _study(study, complete=False)
@@ -67,7 +67,11 @@ def _scores(protocol: Protocol, task: Task, rival: Rival, settings: dict[str, An
 
 
 def _score(rival: Rival, model: Any, X: Any, y: Any, train: Any, test: Any, kind: str, half: float) -> dict[str, float]:
-    """Concordance, Brier score at half of the largest recording, and integrated Brier score, of the first endpoint."""
+    """Concordance, Brier score at half of the last observed time, and integrated Brier score, of the first endpoint.
+
+    The metrics are those of :func:`harmonium.metrics.evaluate`, one by one. Its table would not do: the protocol has a Brier score at one
+    time, some rivals have no survival curves, and Uno's index, calibration and standard errors would cost more than some of the fits.
+    """
     name = parse_endpoints(y).names[0]
     if kind == "landmark":
         train, test = (rows[parse_endpoints(y).lower[rows, 0] > LANDMARK] for rows in (train, test))
@@ -84,7 +88,7 @@ def _score(rival: Rival, model: Any, X: Any, y: Any, train: Any, test: Any, kind
 
 
 def _grid(y: Any, name: str, after: float) -> Array:
-    """Times between the tenth and the ninetieth percentile of what is recorded after a time."""
-    recorded = y[name, "lower"].to_numpy()
-    first, last = np.percentile(recorded[recorded > after], [10.0, 90.0])
+    """Times between the tenth and the ninetieth percentile of what is observed after a time."""
+    observed = y[name, "lower"].to_numpy()
+    first, last = np.percentile(observed[observed > after], [10.0, 90.0])
     return np.linspace(first, last, 40)

@@ -18,6 +18,7 @@ import pandas as pd
 
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.search import SurvivalHarmoniumCV
+from harmonium.studies.cox import fit_cox
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.training.contrastive import Contrastive
 from harmonium.training.exact import Exact
@@ -97,12 +98,10 @@ class Cox(Rival):
 
     def fit(self, settings: Settings, X: pd.DataFrame, y: pd.DataFrame, seed: int) -> Any:
         """On standardised columns."""
-        from lifelines import CoxPHFitter  # noqa: PLC0415 - an optional dependency
-
         scaled = Standardised.of(X)
         time, event = first_endpoint(y)
         frame = pd.DataFrame(scaled(X)).assign(time=time, event=event)
-        scaled.model = CoxPHFitter(**settings).fit(frame, "time", "event")
+        scaled.model = fit_cox(frame, **settings)
         return scaled
 
     def survival(self, model: Any, X: pd.DataFrame, times: Array, given: Any) -> Array | None:
