@@ -121,7 +121,7 @@ def check_use() -> None:
     scores = hm.evaluate(model, X, y)
     assert list(scores.index) == ["recurrence", "death"]
     assert scores["concordance"].between(0.5, 1.0).all(), scores["concordance"]
-    print(scores)
+    print(scores.T.to_string())
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.harmonium")

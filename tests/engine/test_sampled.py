@@ -17,6 +17,7 @@ def statistics_of(values):
     return np.concatenate(parts, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_and_sampled_engines_agree(seed):
     """Posterior means of every statistic, within 4 Monte-Carlo standard errors from independent chains."""

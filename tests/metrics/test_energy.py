@@ -100,6 +100,7 @@ def censored_cohort(n, rng):
     return table(a=np.column_stack([lower[:, 0], upper[:, 0]]), b=np.column_stack([lower[:, 1], upper[:, 1]])), times, end
 
 
+@pytest.mark.slow
 def test_the_true_distribution_scores_best_under_heavy_censoring():
     rng = np.random.default_rng(1)
     y, _, _ = censored_cohort(3000, rng)

@@ -185,7 +185,6 @@ def test_an_endpoint_without_events_is_nan_with_reasons():
     assert sum("'death' is undefined: there are no events" in message for message in messages) == 3
 
 
-@pytest.mark.xfail(reason="harmonium.errors.warn points one frame too deep: it must pass stacklevel=level", strict=False)
 def test_warnings_point_at_the_line_that_called_the_library():
     X, y = cohort(3)
     y.iloc[:] = [1.0, INF] * 2

@@ -67,6 +67,7 @@ def several_endpoint_values(rng):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [single_endpoint_values, several_endpoint_values])
 def test_a_thousand_random_folds(values):
     rng = np.random.default_rng(0)

@@ -69,6 +69,7 @@ def test_one_update_is_the_textbook_formula_when_all_is_observed():
     np.testing.assert_allclose(time2["c"], np.maximum(time["c"] + step["c"], 0.0), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conditional", [False, True])
 def test_with_many_steps_and_chains_the_gradient_is_the_exact_one(conditional):
     rng = np.random.default_rng(3)
