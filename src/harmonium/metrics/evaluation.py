@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harmonium.errors import MetricWarning
+from harmonium.errors import MetricWarning, silenced
 from harmonium.metrics.brier import integrated
 from harmonium.metrics.calibration import calibration
 from harmonium.metrics.concordance import harrell, uno
@@ -133,8 +132,7 @@ def _kaplan_meier_ibs(observed: Observed, train: Observed, grid: Array) -> float
     """The integrated Brier score of the Kaplan-Meier curve."""
     curve, entry = train.kaplan_meier(), observed.in_table(observed.entry)
     survival = curve.between(entry[:, None], grid) if observed.has_late_entry else curve.at(grid)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MetricWarning)  # the same as those of the model's own score
+    with silenced(MetricWarning):  # the same as those of the model's own score
         return integrated(observed, train, np.broadcast_to(survival, (entry.size, grid.size)), grid).value
 
 
