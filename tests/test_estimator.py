@@ -60,6 +60,7 @@ def test_step_functions_and_arrays_agree(model, nvalt8):
     np.testing.assert_allclose([step(times) for step in steps], array)
 
 
+@pytest.mark.slow
 def test_density_in_the_users_unit_integrates_to_one_and_survival_is_its_integral(model, nvalt8):
     """Whatever the time scale: the Jacobian is in the likelihood."""
     X, y = nvalt8
@@ -147,6 +148,7 @@ def test_all_objectives_fit(objective, nvalt8):
     assert np.isfinite(fitted.log_likelihood(*nvalt8, kind="joint")).all()
 
 
+@pytest.mark.slow
 def test_many_hidden_units_are_trained_by_contrastive_divergence(nvalt8):
     fitted = hm.SurvivalHarmonium(n_hidden=20, random_state=0, trainer=hm.Contrastive(n_epochs=3)).fit(*nvalt8)
     assert fitted.paper_parameters_["W_A"].shape[1] == 20
@@ -285,6 +287,7 @@ def test_cross_validated_choice(stack, nvalt8):
         assert search.log_likelihood(X, y).mean() > held_out
 
 
+@pytest.mark.slow
 def test_choice_with_folds_that_look_at_the_endpoints(nvalt8):
     base = hm.SurvivalHarmonium(random_state=0, trainer=hm.Exact(n_starts=1, max_iter=10))
     folds = [2, hm.metrics.MultiEndpointStratifiedKFold(2), KFold(2)]
@@ -295,6 +298,7 @@ def test_choice_with_folds_that_look_at_the_endpoints(nvalt8):
     assert (same["mean"] != other["mean"]).all()
 
 
+@pytest.mark.slow
 def test_parallel_choice_is_the_same(nvalt8):
     base = hm.SurvivalHarmonium(random_state=0, trainer=hm.Exact(n_starts=1, max_iter=15))
     one, two = (hm.SurvivalHarmoniumCV((1, 2), objective=("conditional",), cv=2, estimator=base, n_jobs=n).fit(*nvalt8) for n in (1, 2))
@@ -306,6 +310,7 @@ def test_the_contrastive_trainer_says_that_it_knows_no_weights(nvalt8):
         hm.SurvivalHarmonium(n_hidden=1, objective=0.9, random_state=0, trainer=hm.Contrastive(n_epochs=1)).fit(*nvalt8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["joint", "conditional"])
 def test_both_trainers_allow_for_late_entry(objective):
     rng = np.random.default_rng(0)

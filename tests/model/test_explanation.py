@@ -66,6 +66,7 @@ def test_attraction_and_repulsion_are_told_apart():
         assert abs(found["tau_given_covariates"]) < 0.12  # the group explains all of it
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_hold_the_estimate(model, nvalt8):
     X, y = nvalt8
     table = model.dependence(X, y, n_bootstrap=4, random_state=0)

@@ -88,6 +88,7 @@ def test_columns_of_other_types_than_in_training_are_filled():
     assert completed["size"].tolist()[::2] == [50, 40]
 
 
+@pytest.mark.slow
 def test_imputing_then_predicting_averages_to_predicting_with_gaps(model, nvalt8):
     """The law of total probability: mean over imputations of S(t | completed) is S(t | with gaps)."""
     X, _ = nvalt8
@@ -151,6 +152,7 @@ def test_what_if_cohorts_have_the_covariates_they_were_given(model, nvalt8):
     assert (later["os", "lower"] > 20.0).all()
 
 
+@pytest.mark.slow
 def test_drawn_times_follow_the_predicted_survival(model, nvalt8):
     X, y = nvalt8
     draws = model.draw_times(X[:3], n_draws=2000, random_state=0)

@@ -162,6 +162,7 @@ def test_diagnostics_of_exact_answers_are_zero(model, nvalt8):
     assert (answer.r_hat == 1.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
 def test_large_models_answer_by_sampling(nvalt8):
     X, y = nvalt8

@@ -53,6 +53,7 @@ def test_an_interrupt_in_the_last_moment_is_raised_all_the_same():
     time.sleep(0.02)  # and only once
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_hits_callback_after_callback_is_raised_in_the_end():
     def work():
         for _ in range(3):
