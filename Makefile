@@ -22,7 +22,7 @@ test: $(INSTALLED)  ## everything that guards the project
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
-	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' tests
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' --hypothesis-profile=quick tests
 
 lint: $(INSTALLED)  ## ruff, check and format
 	$(BIN)/ruff check .

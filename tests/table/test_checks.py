@@ -69,6 +69,7 @@ def test_rows_in_another_order_are_refused_and_other_labels_doubted(study):
     with pytest.warns(hm.errors.IndexWarning, match="have different labels"):
         QUICK.fit(X, y.set_axis(range(100, 140)))
     assert not heard(lambda: QUICK.fit(X.iloc[::-1], y.iloc[::-1]))
+    assert not heard(lambda: QUICK.predict(X.iloc[[7]], given=hm.landmark(y.iloc[[3]].reset_index(drop=True), 1.0)))
 
 
 def test_times_beyond_follow_up_are_extrapolations(study):
