@@ -7,7 +7,7 @@ from scipy.stats import chi2
 from harmonium.numerics.streams import spawn
 from harmonium.units import Bernoulli, Categorical, Gaussian, TruncatedGamma
 from harmonium.units.contract import Canonical
-from harmonium.units.registry import UNITS, draw, unit_code, write_statistics
+from harmonium.units.registry import UNITS, draw, integrate, unit_code, write_statistics
 from tests.brute_force import _rule
 from tests.models import random_interval, random_value
 
@@ -52,6 +52,20 @@ def test_log_mass_and_means_agree_with_quadrature(unit, seed):
         assert unit.log_mass(natural, low, high) == pytest.approx(np.log(density.sum()), abs=1e-10)
         expected = density @ unit.statistics(x) / density.sum()
         np.testing.assert_allclose(unit.mean_statistics(natural, low, high), expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("unit", EXAMPLES, ids=repr)
+def test_the_compiled_integral_is_log_mass_and_means(unit, seed):
+    rng = np.random.default_rng(seed)
+    natural = np.stack([random_natural(unit, rng) for _ in range(7)])
+    for lower, upper in random_constraints(unit, rng)[1:]:
+        low, high = unit.domain if np.isnan(lower) else (max(lower, unit.domain[0]), min(upper, unit.domain[1]))
+        log_mass, means = np.empty(7), np.empty((2 + unit.n_statistics, 7))
+        shifted = np.vstack([np.zeros((1, 7)), natural.T])
+        integrate(unit_code(unit), shifted, 1, 1 + unit.n_statistics, low, high, log_mass, means, 2)
+        np.testing.assert_allclose(log_mass, unit.log_mass(natural, np.array(lower), np.array(upper)), rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(means[2:].T, unit.mean_statistics(natural, np.array(lower), np.array(upper)), rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -96,7 +96,7 @@ class LogMassSum:
         self._try_coarser()
         while True:
             prepared = self._prepared
-            factors = prepared.plan.factors(natural)
+            factors, means = prepared.plan.factors(natural)
             sums, unrepresented = self._add_up(prepared, natural, factors)
             n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
             if not self._refine(prepared, n_inaccurate, natural.n_hidden):
@@ -104,8 +104,8 @@ class LogMassSum:
         for part in self._map(lambda rows: self._enumerated_sums(natural, rows), unrepresented, natural.n_hidden):
             for total, addend in zip(_totals(sums)[:4], part, strict=True):
                 np.add(total, addend, out=total)
+        prepared.plan.pull_back(factors, means, sums.occupancy, sums.adjoint, sums.bias, sums.coupling)
         gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
-        prepared.plan.pull_back(natural, factors, sums.occupancy, sums.adjoint, gradient)
         return float(sums.value[0]), gradient
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
@@ -193,7 +193,7 @@ class LogMassSum:
         energy = _energy(natural)
         while True:
             prepared = self._prepared
-            factors = prepared.plan.factors(natural)
+            factors, _ = prepared.plan.factors(natural)
             empty = _empty_sums(energy, factors, with_gradient=False)
 
             def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> int:

@@ -18,7 +18,7 @@ from harmonium.engine.panels import NODES
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "sum_states"]
+__all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "add_up", "sum_states"]
 
 SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
@@ -137,7 +137,7 @@ def _state_weights(fields: Array, out: Array) -> float:
 
 
 @compiled(sums=True, inline=True)
-def _sum(values: Array, start: int, stop: int) -> float:
+def add_up(values: Array, start: int, stop: int) -> float:
     """A sum in a loop of its own.
 
     In a loop that also stores, the order of additions would depend on where the arrays lie in memory: the compiler guards vector
@@ -157,7 +157,7 @@ def _expected_hidden(posterior: Array, work: Array, expected: Array) -> None:
         work[i] = posterior[i]
     for j in range(expected.size - 1, -1, -1):
         half //= 2
-        expected[j] = _sum(work, half, 2 * half)
+        expected[j] = add_up(work, half, 2 * half)
         for i in range(half):
             work[i] += work[half + i]
 
@@ -209,7 +209,7 @@ def _multiply(weights: Array, factors: Array, row: int) -> float:
     """Multiply the states' weights by a row of factors; returns their new sum."""
     for i in range(weights.size):
         weights[i] *= factors[row, i]
-    return _sum(weights, 0, weights.size)
+    return add_up(weights, 0, weights.size)
 
 
 @compiled(inline=True)
@@ -311,7 +311,7 @@ def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factor
             log_sum = _closed_form(fields, expected)
         else:
             log_sum = _state_weights(fields, weights)
-            total = _sum(weights, 0, n_states) if begin == end else 0.0
+            total = add_up(weights, 0, n_states) if begin == end else 0.0
             for cell in range(begin, end):
                 if shared[cell] >= 0:
                     log_sum += shared_scale[shared[cell]]

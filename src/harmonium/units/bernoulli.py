@@ -6,7 +6,7 @@ r"""Bernoulli: a yes/no covariate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, log1p
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from harmonium.numerics.streams import open_uniform
 from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 
-__all__ = ["Bernoulli", "draw", "write_statistics"]
+__all__ = ["Bernoulli", "draw", "integrate", "write_statistics"]
 
 
 @compiled()
@@ -39,6 +39,21 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
             out[i] = 0.0
         else:
             out[i] = 1.0 if open_uniform(streams, i) * (1.0 + exp(natural[first, i])) < 1.0 else 0.0
+
+
+@compiled()
+def integrate(natural: Array, first: int, last: int, lower: float, upper: float, log_mass: Array, means: Array, place: int) -> None:
+    """A cell that admits 0, 1 or both (eq. 5 and eq. 12)."""
+    may_be_0, may_be_1 = lower < 0.0, upper >= 1.0
+    for i in range(log_mass.size):
+        z = natural[first, i]
+        if may_be_0 and may_be_1:
+            small = exp(-abs(z))
+            log_mass[i] = max(-z, 0.0) + log1p(small)
+            means[place, i] = (small if z > 0.0 else 1.0) / (1.0 + small)
+        else:
+            log_mass[i] = 0.0 if may_be_0 else -z
+            means[place, i] = 0.0 if may_be_0 else 1.0
 
 
 @dataclass(frozen=True)

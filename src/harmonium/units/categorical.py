@@ -7,7 +7,7 @@ missing category is always drawn as exactly one level (docs/model.md, section 2)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf
+from math import exp, inf, log
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from harmonium.numerics.streams import open_uniform
 from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 
-__all__ = ["Categorical", "draw", "write_statistics"]
+__all__ = ["Categorical", "draw", "integrate", "write_statistics"]
 
 
 @compiled()
@@ -57,6 +57,25 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
     for i in range(out.size):
         if lower[i] != upper[i]:
             out[i] = _draw_level(natural, first, last, lower[i], upper[i], streams, i)
+
+
+@compiled()
+def integrate(natural: Array, first: int, last: int, lower: float, upper: float, log_mass: Array, means: Array, place: int) -> None:
+    """A cell that admits the levels in (lower, upper] (eq. 5 and eq. 12)."""
+    for i in range(log_mass.size):
+        highest = -inf
+        for level in range(last - first):
+            if lower < level <= upper:
+                highest = max(highest, -natural[first + level, i])
+        total = 0.0
+        for level in range(last - first):
+            admitted = lower < level <= upper
+            weight = exp(-natural[first + level, i] - highest) if admitted else 0.0
+            means[place + level, i] = weight
+            total += weight
+        for level in range(last - first):
+            means[place + level, i] /= total
+        log_mass[i] = highest + log(total)
 
 
 @dataclass(frozen=True)

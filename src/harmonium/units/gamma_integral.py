@@ -15,7 +15,7 @@ from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array
 from harmonium.units.arguments import IntervalArguments
 
-__all__ = ["element", "interval_mass"]
+__all__ = ["element", "interval_mass", "interval_mass_of_one"]
 
 _DROP = 40.0  # the integrand is followed until it has fallen by this much from its peak, in logarithm: e^-40 = 4e-18
 _NODES_ONE_SIDED, _WEIGHTS_ONE_SIDED = gauss_legendre(80)
@@ -67,7 +67,7 @@ def _one_side(alpha: float, c: float, reach: float, nodes: Array, weights: Array
 
 
 @compiled()
-def _interval_mass(alpha: float, beta: float, lower: float, upper: float) -> tuple[float, float, float]:
+def interval_mass_of_one(alpha: float, beta: float, lower: float, upper: float) -> tuple[float, float, float]:
     """Ln of the integral of x^(alpha-1) e^(-beta x) over (lower, upper], with the means of ln x and of x on it (eq. 4, eq. 12).
 
     In y = ln x the integrand e^(alpha y - beta e^y) is analytic and log-concave. It is written around its peak, so that
@@ -103,7 +103,7 @@ def _interval_mass(alpha: float, beta: float, lower: float, upper: float) -> tup
 def _interval_masses(alpha: Array, beta: Array, lower: Array, upper: Array, out: Array) -> None:
     """All of them; an argument of one element serves everywhere."""
     for i in range(out.shape[1]):
-        out[0, i], out[1, i], out[2, i] = _interval_mass(element(alpha, i), element(beta, i), element(lower, i), element(upper, i))
+        out[0, i], out[1, i], out[2, i] = interval_mass_of_one(element(alpha, i), element(beta, i), element(lower, i), element(upper, i))
 
 
 @compiled(inline=True)

@@ -13,7 +13,7 @@ An interval is a value known only to lie between bounds, such as a laboratory va
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, pi, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -26,10 +26,11 @@ from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 from harmonium.units.tangent_hat import MOST_PROPOSALS, accept, draw_from_hat, make_hat
 
-__all__ = ["Gaussian", "draw", "write_statistics"]
+__all__ = ["Gaussian", "draw", "integrate", "write_statistics"]
 
 _DROP = 40.0  # the density is followed until it has fallen by this much from its peak, in logarithm
 _NODES, _WEIGHTS = gauss_legendre(64)
+_LOG_TOTAL = 0.5 * log(2.0 * pi)
 _SMALLEST_SCALE = 0.05  # columns being standardised
 _PRECISIONS = (0.02, 200.0)  # of 1 / (2 sigma^2): sigma between 0.05 and 5
 
@@ -109,6 +110,21 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
             out[i] = mean + scale * normal(streams, i)
         else:
             out[i] = min(max(mean + scale * _draw_standard((low - mean) / scale, (high - mean) / scale, streams, i), low), high)
+
+
+@compiled()
+def integrate(natural: Array, first: int, last: int, lower: float, upper: float, log_mass: Array, means: Array, place: int) -> None:
+    """A cell of which nothing is known, or that it lies in (lower, upper] (eq. 5 and eq. 12)."""
+    free = lower == -inf and upper == inf
+    for i in range(log_mass.size):
+        scale = sqrt(0.5 / natural[first + 1, i])
+        mean = -natural[first, i] * scale * scale
+        log_z, z, z_squared = _LOG_TOTAL, 0.0, 1.0
+        if not free:
+            log_z, z, z_squared = _standard_interval((lower - mean) / scale, (upper - mean) / scale, (upper - lower) / scale)
+        log_mass[i] = log_z + log(scale) + 0.5 * (mean / scale) ** 2
+        means[place, i] = mean + scale * z
+        means[place + 1, i] = mean * mean + 2.0 * mean * scale * z + scale * scale * z_squared
 
 
 @dataclass(frozen=True)

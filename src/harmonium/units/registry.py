@@ -1,7 +1,7 @@
 """All units, and the compiled calls by name that reach each of them.
 
 Functions passed as arguments would be compiled again in every process, so compiled code finds a unit by a number: its place
-in :data:`UNITS`. A new unit is an import, a line in each of the two tables below, and a case in each of the two functions
+in :data:`UNITS`. A new unit is an import, a line in each of the two tables below, and a case in each of the three functions
 (docs/add_a_unit.md).
 """
 
@@ -15,7 +15,7 @@ from harmonium.typing import Array
 from harmonium.units import bernoulli, categorical, gaussian, truncated_gamma
 from harmonium.units.contract import Unit
 
-__all__ = ["UNITS", "draw", "unit_code", "write_statistics"]
+__all__ = ["UNITS", "draw", "integrate", "unit_code", "write_statistics"]
 
 UNITS: tuple[type[Unit], ...] = (
     bernoulli.Bernoulli,
@@ -24,10 +24,11 @@ UNITS: tuple[type[Unit], ...] = (
     truncated_gamma.TruncatedGamma,
 )
 
-_write_bernoulli, _draw_bernoulli = bernoulli.write_statistics, bernoulli.draw
-_write_categorical, _draw_categorical = categorical.write_statistics, categorical.draw
-_write_gaussian, _draw_gaussian = gaussian.write_statistics, gaussian.draw
+_write_bernoulli, _draw_bernoulli, _integrate_bernoulli = bernoulli.write_statistics, bernoulli.draw, bernoulli.integrate
+_write_categorical, _draw_categorical, _integrate_categorical = categorical.write_statistics, categorical.draw, categorical.integrate
+_write_gaussian, _draw_gaussian, _integrate_gaussian = gaussian.write_statistics, gaussian.draw, gaussian.integrate
 _write_truncated_gamma, _draw_truncated_gamma = truncated_gamma.write_statistics, truncated_gamma.draw
+_integrate_truncated_gamma = truncated_gamma.integrate
 
 
 def unit_code(unit: Unit) -> int:
@@ -46,6 +47,25 @@ def write_statistics(code: int, x: Array, out: Array, first: int, last: int) -> 
         _write_gaussian(x, out, first, last)
     elif code == 3:
         _write_truncated_gamma(x, out, first, last)
+
+
+@compiled()
+def integrate(
+    code: int, natural: Array, first: int, last: int, lower: float, upper: float, log_mass: Array, means: Array, place: int
+) -> None:
+    """Log mass of an unobserved cell and, in rows ``place`` and following, the means of its statistics (eq. 5 and eq. 12).
+
+    For every column of natural parameters (statistics, n), of which the cell's are in rows ``first`` to ``last``. Bounds lie within the
+    unit's domain and are its ends where nothing is known.
+    """
+    if code == 0:
+        _integrate_bernoulli(natural, first, last, lower, upper, log_mass, means, place)
+    elif code == 1:
+        _integrate_categorical(natural, first, last, lower, upper, log_mass, means, place)
+    elif code == 2:
+        _integrate_gaussian(natural, first, last, lower, upper, log_mass, means, place)
+    elif code == 3:
+        _integrate_truncated_gamma(natural, first, last, lower, upper, log_mass, means, place)
 
 
 @compiled()

@@ -22,10 +22,10 @@ from harmonium.numerics.streams import spawn
 from harmonium.typing import Array
 from harmonium.units.arguments import IntervalArguments
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
-from harmonium.units.gamma_integral import element, interval_mass
+from harmonium.units.gamma_integral import element, interval_mass, interval_mass_of_one
 from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, accept, draw_exponential, draw_from_hat, make_hat
 
-__all__ = ["TruncatedGamma", "draw", "interval_mass", "sample", "write_statistics"]
+__all__ = ["TruncatedGamma", "draw", "integrate", "interval_mass", "sample", "write_statistics"]
 
 _FLAT_SHAPE = 1e-14  # below this, x^(alpha - 1) is 1 to the last digit wherever there is mass
 _SHAPES = (0.0, 300.0)  # of V and c each; beyond, a hidden unit shrinks onto one event time (docs/model.md, section 4)
@@ -159,6 +159,14 @@ def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
     for i in range(x.size):
         out[first, i] = x[i]
         out[first + 1, i] = -log(x[i])
+
+
+@compiled()
+def integrate(natural: Array, first: int, last: int, lower: float, upper: float, log_mass: Array, means: Array, place: int) -> None:
+    """A time of which no more is known than that it lies in (lower, upper] (eq. 5 and eq. 12)."""
+    for i in range(log_mass.size):
+        log_mass[i], mean_log_x, means[place, i] = interval_mass_of_one(1.0 + natural[first + 1, i], natural[first, i], lower, upper)
+        means[place + 1, i] = -mean_log_x
 
 
 @dataclass(frozen=True)
