@@ -22,6 +22,7 @@ import numpy as np
 
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural
+from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import NaturalParameter
 
@@ -124,7 +125,7 @@ class Coordinates:
             np.flatnonzero(centred & self.learned_bias),
             compensated,
             compensating,
-            1.0 / self.scale[coupled, None],
+            1.0 / self.scale[coupled],
             1.0 / self.scale[learned],
             1.0 / self.mean[compensating],
         )
@@ -146,16 +147,10 @@ class Coordinates:
 
     def to_natural(self, z: Array) -> Natural:
         """The natural parameters at z (eq. 15)."""
-        hidden, couplings, biases = self.split(z)
-        at = self._places
-        coupling = np.zeros((self.layout.n_statistics, self.n_hidden))
-        coupling[at.coupled] = couplings * at.coupling_unit
-        bias = self.fixed_bias.copy()
-        bias[at.learned] = biases * at.bias_unit
-        coupling[at.compensating] += at.shear[:, None] * coupling[at.compensated]
-        bias[at.compensating] += at.shear * bias[at.compensated]
-        bias[at.centred] -= 0.5 * coupling[at.centred].sum(axis=1)
-        return Natural(bias, coupling, hidden - self.mean @ coupling, 0.0)
+        bias, coupling = self.fixed_bias.copy(), np.zeros((self.layout.n_statistics, self.n_hidden))
+        hidden = np.empty(self.n_hidden)
+        _to_natural(z, self._places, self.mean, bias, coupling, hidden)
+        return Natural(bias, coupling, hidden, 0.0)
 
     def from_natural(self, natural: Natural) -> Array:
         """The z of some natural parameters, cut to the bounds."""
@@ -165,20 +160,15 @@ class Coordinates:
         bias[at.centred] += 0.5 * coupling[at.centred].sum(axis=1)
         coupling[at.compensating] -= at.shear[:, None] * coupling[at.compensated]
         bias[at.compensating] -= at.shear * bias[at.compensated]
-        z = np.concatenate([hidden, (coupling[at.coupled] / at.coupling_unit).ravel(), bias[at.learned] / at.bias_unit])
+        z = np.concatenate([hidden, (coupling[at.coupled] / at.coupling_unit[:, None]).ravel(), bias[at.learned] / at.bias_unit])
         clipped: Array = np.clip(z, *self.bounds())
         return clipped
 
     def pull_back(self, gradient: Natural) -> Array:
         """The gradient by z."""
-        at = self._places
-        coupling = gradient.coupling - self.mean[:, None] * gradient.hidden_bias
-        coupling[at.centred] -= 0.5 * gradient.bias[at.centred, None]
-        bias = gradient.bias.copy()
-        coupling[at.compensated] += at.shear[:, None] * coupling[at.compensating]
-        bias[at.compensated] += at.shear * bias[at.compensating]
-        couplings = coupling[at.coupled] * at.coupling_unit
-        return np.concatenate([gradient.hidden_bias, couplings.ravel(), bias[at.learned] * at.bias_unit])
+        out = np.empty(self.size)
+        _pull_back(gradient.bias.copy(), gradient.coupling.copy(), gradient.hidden_bias, self._places, self.mean, out)
+        return out
 
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest z."""
@@ -204,6 +194,58 @@ class Coordinates:
         natural[at.compensating] -= at.shear[:, None] * natural[at.compensated]
         couplings[~loose] = (natural * self.scale[:, None])[at.coupled][~loose]
         return np.asarray(np.clip(z, *self.bounds()))
+
+
+@compiled()
+def _to_natural(z: Array, at: _Places, mean: Array, bias: Array, coupling: Array, hidden: Array) -> None:
+    """Fill in natural parameters (eq. 15); ``bias`` holds the fixed ones, ``coupling`` zeros."""
+    n_hidden = hidden.size
+    start = n_hidden
+    for k in range(at.coupled.size):
+        for j in range(n_hidden):
+            coupling[at.coupled[k], j] = z[start + j] * at.coupling_unit[k]
+        start += n_hidden
+    for k in range(at.learned.size):
+        bias[at.learned[k]] = z[start + k] * at.bias_unit[k]
+    for k in range(at.compensated.size):
+        source, target = at.compensated[k], at.compensating[k]
+        bias[target] += at.shear[k] * bias[source]
+        for j in range(n_hidden):
+            coupling[target, j] += at.shear[k] * coupling[source, j]
+    for d in at.centred:
+        for j in range(n_hidden):
+            bias[d] -= 0.5 * coupling[d, j]
+    for j in range(n_hidden):
+        hidden[j] = z[j]
+    for d in range(mean.size):
+        for j in range(n_hidden):
+            hidden[j] -= mean[d] * coupling[d, j]
+
+
+@compiled()
+def _pull_back(bias: Array, coupling: Array, hidden: Array, at: _Places, mean: Array, out: Array) -> None:
+    """The adjoint of :func:`_to_natural`; ``bias`` and ``coupling`` are used up."""
+    n_hidden = hidden.size
+    for d in range(mean.size):
+        for j in range(n_hidden):
+            coupling[d, j] -= mean[d] * hidden[j]
+    for d in at.centred:
+        for j in range(n_hidden):
+            coupling[d, j] -= 0.5 * bias[d]
+    for k in range(at.compensated.size):
+        source, target = at.compensated[k], at.compensating[k]
+        bias[source] += at.shear[k] * bias[target]
+        for j in range(n_hidden):
+            coupling[source, j] += at.shear[k] * coupling[target, j]
+    for j in range(n_hidden):
+        out[j] = hidden[j]
+    start = n_hidden
+    for k in range(at.coupled.size):
+        for j in range(n_hidden):
+            out[start + j] = coupling[at.coupled[k], j] * at.coupling_unit[k]
+        start += n_hidden
+    for k in range(at.learned.size):
+        out[start + k] = bias[at.learned[k]] * at.bias_unit[k]
 
 
 def _mean_and_scale(statistics: Array) -> tuple[Array, Array]:
