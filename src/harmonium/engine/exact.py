@@ -17,6 +17,7 @@ from harmonium.cells import Cells
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.parameters import Natural, Parameters
+from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, merged
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
 from harmonium.engine.states import hidden_states
@@ -164,7 +165,9 @@ class LogMassSum:
             n_rows = piece.stop - piece.start
             weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
             sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
-            sum_states(prepared.chunk(number), weights, energy, factors, sums)
+            chunk = prepared.chunk(number)
+            sum_patterns(chunk, chunk.patterns, weights, energy, factors, sums)
+            sum_states(chunk, chunk.others, weights, energy, factors, sums)
             if sums.flag.any():
                 unrepresented.append(Unrepresented(piece, weights, sums.flag))
         return sums, unrepresented
@@ -201,7 +204,12 @@ class LogMassSum:
                 n_rows = piece.stop - piece.start
                 wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
                 sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted)
-                sum_states(prepared.chunk(number), np.zeros(n_rows), energy, factors, sums)
+                chunk, weights = prepared.chunk(number), np.zeros(n_rows)
+                if with_posterior:
+                    sum_states(chunk, np.arange(n_rows), weights, energy, factors, sums)
+                else:
+                    sum_patterns(chunk, chunk.patterns, weights, energy, factors, sums)
+                    sum_states(chunk, chunk.others, weights, energy, factors, sums)
                 for rows, exact in self._enumerated(natural, piece, sums.flag):
                     sums.log_mass[rows] = exact.log_mass
                     if with_posterior:

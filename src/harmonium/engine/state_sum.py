@@ -18,11 +18,25 @@ from harmonium.engine.panels import NODES
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["INACCURATE", "SUMMED", "UNDERFLOWN", "Energy", "Factors", "Sums", "add_up", "sum_states"]
+__all__ = [
+    "INACCURATE",
+    "SMALLEST_SUM",
+    "SUMMED",
+    "UNDERFLOWN",
+    "Energy",
+    "Factors",
+    "Sums",
+    "add_observed",
+    "add_up",
+    "fields_of",
+    "state_weights",
+    "sum_states",
+    "visible_energy",
+]
 
 SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
-_SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
+SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
 _TOLERANCE = 1e-9  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
 
 
@@ -72,7 +86,7 @@ class Sums(NamedTuple):
 
 
 @compiled(sums=True, inline=True)
-def _fields(statistics: Array, row: int, coupling: Array, hidden_bias: Array, out: Array) -> None:
+def fields_of(statistics: Array, row: int, coupling: Array, hidden_bias: Array, out: Array) -> None:
     """Coefficients of h in minus the energy, from hidden biases and observed cells: minus the fields of eq. 2."""
     for j in range(out.size):
         field = -hidden_bias[j]
@@ -82,7 +96,7 @@ def _fields(statistics: Array, row: int, coupling: Array, hidden_bias: Array, ou
 
 
 @compiled(sums=True, inline=True)
-def _visible_energy(statistics: Array, row: int, bias: Array) -> float:
+def visible_energy(statistics: Array, row: int, bias: Array) -> float:
     """The part of the energy that does not depend on h."""
     energy = 0.0
     for d in range(statistics.shape[1]):
@@ -91,7 +105,7 @@ def _visible_energy(statistics: Array, row: int, bias: Array) -> float:
 
 
 @compiled(sums=True, inline=True)
-def _add_observed(statistics: Array, row: int, weight: float, expected: Array, bias: Array, coupling: Array, hidden_bias: Array) -> None:
+def add_observed(statistics: Array, row: int, weight: float, expected: Array, bias: Array, coupling: Array, hidden_bias: Array) -> None:
     """Add the observed cells' part of a row's gradient: minus the expectation of statistics and their products with h (eq. 11)."""
     for d in range(statistics.shape[1]):
         bias[d] -= weight * statistics[row, d]
@@ -115,7 +129,7 @@ def _closed_form(fields: Array, expected: Array) -> float:
 
 
 @compiled(inline=True)
-def _state_weights(fields: Array, out: Array) -> float:
+def state_weights(fields: Array, out: Array) -> float:
     """e^(fields . h) of all states by doubling, the largest scaled to 1; returns the logarithm of the scale."""
     log_scale = 0.0
     out[0] = 1.0
@@ -289,8 +303,8 @@ def _most_cells(first_cell: Integers) -> int:
 
 
 @compiled(sums=True)
-def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
-    """Sum over the hidden states of every row of a chunk (eq. 5), with their probabilities (eq. 7) if wanted."""
+def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
+    """Sum over the hidden states of some rows of a chunk (eq. 5), with their probabilities (eq. 7) if wanted."""
     # Names of their own: taking an array out of a tuple inside the loop costs more than the loop's work with few states.
     statistics, first_cell, shared, column = chunk.statistics, chunk.first_cell, chunk.shared, chunk.column
     whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights
@@ -298,19 +312,19 @@ def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factor
     shared_factors, shared_scale, table, table_scale, errors, _ = factors
     log_mass, posterior, flag, value, d_bias, d_coupling, d_hidden_bias, occupancy, adjoint = sums
     bias, coupling, hidden_bias, constant = energy
-    n_rows, n_states = statistics.shape[0], shared_factors.shape[1]
+    n_states = shared_factors.shape[1]
     with_posterior, with_gradient = posterior.shape[0] > 0, value.size > 0
     cell_factors = np.empty((_most_cells(first_cell), n_states))
     weights, work = np.empty(n_states), np.empty(n_states)
     fields, expected = np.empty(hidden_bias.size), np.empty(hidden_bias.size)
-    for row in range(n_rows):
+    for row in rows:
         begin, end = first_cell[row], first_cell[row + 1]
         flag[row] = SUMMED
-        _fields(statistics, row, coupling, hidden_bias, fields)
+        fields_of(statistics, row, coupling, hidden_bias, fields)
         if begin == end and not with_posterior:
             log_sum = _closed_form(fields, expected)
         else:
-            log_sum = _state_weights(fields, weights)
+            log_sum = state_weights(fields, weights)
             total = add_up(weights, 0, n_states) if begin == end else 0.0
             for cell in range(begin, end):
                 if shared[cell] >= 0:
@@ -320,7 +334,7 @@ def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factor
                     log_sum += table_scale[column[cell]]
                     _cell_factor(whole, parts, part_row, part_weights, cell, table, cell_factors, cell - begin)
                     total = _multiply(weights, cell_factors, cell - begin)
-            if not total > _SMALLEST_SUM:
+            if not total > SMALLEST_SUM:
                 flag[row] = UNDERFLOWN
                 continue
             log_sum += log(total)
@@ -334,13 +348,13 @@ def sum_states(chunk: Chunk, row_weights: Array, energy: Energy, factors: Factor
                 flag[row] = INACCURATE
                 continue
             _expected_hidden(weights, work, expected)
-        log_mass[row] = log_sum - _visible_energy(statistics, row, bias) - constant
+        log_mass[row] = log_sum - visible_energy(statistics, row, bias) - constant
         if with_posterior:
             posterior[row, :] = weights
         if with_gradient:
             row_weight = row_weights[row]
             value[0] += row_weight * log_mass[row]
-            _add_observed(statistics, row, row_weight, expected, d_bias, d_coupling, d_hidden_bias)
+            add_observed(statistics, row, row_weight, expected, d_bias, d_coupling, d_hidden_bias)
             for cell in range(begin, end):
                 if shared[cell] >= 0:
                     _add_scaled(occupancy, shared[cell], row_weight, weights)
