@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 
@@ -21,13 +22,31 @@ from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import Unit
 
-__all__ = ["Axis", "Panels", "admitted_levels", "combined", "event_panels", "level_axis", "nothing", "panel_axis", "point_axis"]
+__all__ = ["Axis", "Panels", "Rule", "admitted_levels", "combined", "event_panels", "level_axis", "nothing", "point_axis", "ruled_axis"]
 
 _ABSCISSAE, _WEIGHTS = gauss_legendre(NODES)
 _LEGENDRE = np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1)
 _TRAILING = (_WEIGHTS[:, None] * _LEGENDRE * (np.arange(NODES) + 0.5))[:, -2:]  # the last two Legendre coefficients from node values
 _WIDEST_IN_X = 1.0 / 16.0
+_CURVE_TOLERANCE = 1e-10  # of parts of panels, where survival is read; the last coefficient is some hundred times the error
+_DENSITY_TOLERANCE = 1e-9  # of a density between nodes, likewise, relative to its peak
+_MASS_TOLERANCE = 1e-12  # of whole panels
 _EVERY = 2  # of the grid's edges are where panels begin: most rows need no more
+
+
+class Rule(Protocol):
+    """A quadrature rule on a continuous cell, which can be improved."""
+
+    @property
+    def x(self) -> Array:
+        """Nodes."""
+
+    @property
+    def log_measure(self) -> Array:
+        """Ln of the nodes' weights."""
+
+    def improved(self, marginals: Sequence[tuple[Array, float]], *, curves: bool) -> Rule | None:
+        """A better one, if any of some rows, with a marginal and a log mass each, needs it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +100,25 @@ class Panels:
         mass = self.half_widths * (density @ _WEIGHTS)
         return of_parts, 4.0 * of_parts**2 / (mass + 1e-300)
 
+    def density_errors(self, log_marginal: Array, log_total: float) -> Array:
+        """Largest error of the density of x on each panel, if its logarithm is interpolated between nodes; relative to one or the peak."""
+        log_density = (log_marginal - log_total - self.log_weights).reshape(-1, NODES)
+        last = np.abs((log_density - log_density.mean(axis=1, keepdims=True)) @ _TRAILING)
+        highest = np.exp(log_density - np.log(self.x).reshape(-1, NODES)).max(axis=1)
+        return np.asarray(highest / max(1.0, float(highest.max())) * (last[:, 1] + 0.0625 * last[:, 0]))
+
+    def improved(self, marginals: Sequence[tuple[Array, float]], *, curves: bool) -> Panels | None:
+        """With panels halved where any of some rows, with a marginal and a log mass each, needs it; None if none does."""
+        wide = np.logical_or.reduce([self._too_wide(*marginal, curves) for marginal in marginals])
+        finer = self.halved(wide) if wide.any() else self
+        return finer if finer.edges.size > self.edges.size else None
+
+    def _too_wide(self, log_marginal: Array, log_total: float, curves: bool) -> Booleans:
+        of_parts, of_wholes = self.errors(log_marginal, log_total)
+        if not curves:
+            return of_wholes > _MASS_TOLERANCE
+        return (of_parts > _CURVE_TOLERANCE) | (self.density_errors(log_marginal, log_total) > _DENSITY_TOLERANCE)
+
     def halved(self, chosen: Booleans) -> Panels:
         """With some panels cut in two."""
         low, half = self.edges[:-1], self.half_widths
@@ -100,15 +138,20 @@ class Axis:
     statistics : ndarray of shape (n_nodes, n_own)
     log_measure : ndarray of shape (n_nodes,)
         Ln of what each node stands for.
-    panels : Panels or None
-        Where nodes come from; None for levels.
+    rule : Rule or None
+        Where nodes come from, and how there can be better ones; None for levels.
     """
 
     columns: tuple[int, ...]
     places: Integers
     statistics: Array
     log_measure: Array
-    panels: Panels | None = None
+    rule: Rule | None = None
+
+    @property
+    def panels(self) -> Panels | None:
+        """The panels, if the axis has some."""
+        return self.rule if isinstance(self.rule, Panels) else None
 
     @property
     def n_nodes(self) -> int:
@@ -116,10 +159,10 @@ class Axis:
         return self.log_measure.size
 
 
-def panel_axis(layout: Layout, column: int, panels: Panels) -> Axis:
-    """A continuous column on panels."""
-    statistics = np.ascontiguousarray(layout.units[column].statistics(panels.x))
-    return Axis((column,), _places(layout, column), statistics, panels.log_measure, panels)
+def ruled_axis(layout: Layout, column: int, rule: Rule) -> Axis:
+    """A continuous column on the nodes of a rule."""
+    statistics = np.ascontiguousarray(layout.units[column].statistics(rule.x))
+    return Axis((column,), _places(layout, column), statistics, rule.log_measure, rule)
 
 
 def point_axis(layout: Layout, column: int, x: Array) -> Axis:

@@ -28,7 +28,7 @@ from harmonium.engine.tensor import (
 )
 from harmonium.typing import Array
 
-__all__ = ["Integrand", "Integral", "Moments", "Observed"]
+__all__ = ["Integral", "Integrand", "Moments", "Observed"]
 
 _DEEPEST = 600.0  # a unit's largest field, below which products are not taken in logarithms
 
@@ -80,9 +80,9 @@ class _Scaled(NamedTuple):
 
 @dataclass(frozen=True)
 class Integral:
-    """A row, integrated: its log mass and the logarithm of the probability mass of every node of each axis, not normalised."""
+    """A row, integrated: its axes, its log mass, and the logarithm of the mass of every node of each axis."""
 
-    integrand: Integrand
+    axes: tuple[Axis, ...]
     log_mass: float
     log_marginals: tuple[Array, ...]
 
@@ -153,7 +153,7 @@ class Integrand:
             by_axis = rest.reshape([axis.n_nodes for axis in self.axes[2:]])
             others = [tuple(k for k in range(by_axis.ndim) if k != own) for own in range(by_axis.ndim)]
             found += [np.asarray(logsumexp(by_axis, axis=axes)) for axes in others]
-        return Integral(self, float(log_mass), tuple(found))
+        return Integral(self.axes, float(log_mass), tuple(found))
 
     def moments(self, row: Observed, log_mass: float) -> Moments:
         """Expectations given the row (eq. 29), of the axes' statistics in the order of :attr:`places`."""

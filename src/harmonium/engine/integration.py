@@ -14,20 +14,33 @@ docs/engine.md has accuracy and cost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harmonium.cells import Cells, Layout
-from harmonium.engine.axes import Axis, Panels, admitted_levels, event_panels, level_axis, panel_axis
+from harmonium.engine.axes import Axis, admitted_levels, event_panels, level_axis, ruled_axis
 from harmonium.engine.integrand import Integral, Integrand, Observed
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.threads import map_in_order, thread_count
-from harmonium.engine.window import line_axis, widened
+from harmonium.engine.window import line_axis
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["MOST_EVENT_TIMES", "MOST_LEVELS", "MOST_NODES", "MOST_WORK", "Unobserved", "expected_hidden", "integrable", "integrals"]
-__all__ += ["integrated_log_mass", "refined", "unobserved_groups"]
+__all__ = [
+    "MOST_EVENT_TIMES",
+    "MOST_LEVELS",
+    "MOST_NODES",
+    "MOST_ON_A_LINE",
+    "MOST_WORK",
+    "Unobserved",
+    "affordable",
+    "expected_hidden",
+    "integrable",
+    "integrals",
+    "integrated_log_mass",
+    "refined",
+    "unobserved_groups",
+]
 
 MOST_EVENT_TIMES = 2
 """Tabulated cells that may be unobserved in a row."""
@@ -44,10 +57,8 @@ MOST_NODES = 1 << 23
 MOST_WORK = 1 << 30
 """Nodes times hidden units: a third of a second."""
 
-_USUAL_EVENT_NODES, _USUAL_LINE_NODES = 132, 108  # of a cell, before any panel is halved
+_USUAL_EVENT_NODES, _USUAL_LINE_NODES = 132, 30  # of a cell, before any panel is halved
 _MOST_ROUNDS = 12
-_CURVE_TOLERANCE = 1e-10  # of parts of panels, where survival is read; the last coefficient is some hundred times the error
-_MASS_TOLERANCE = 1e-12  # of whole panels
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,9 @@ class Unobserved:
     @classmethod
     def of(cls, layout: Layout, rows: Integers, columns: Integers, lower: Array, upper: Array) -> Unobserved:
         """The given unobserved columns of rows with these bounds."""
-        times, line, levels = [], [], []
+        times: list[tuple[int, float, float]] = []
+        line: list[tuple[int, float, float]] = []
+        levels = []
         for column, low, high in zip(columns, lower, upper, strict=True):
             unit = layout.units[column]
             if unit.discrete:
@@ -82,8 +95,12 @@ class Unobserved:
                 continue
             lowest, highest = unit.domain
             bounds = (lowest, highest) if np.isnan(low) else (max(low, lowest), min(high, highest))
-            (times if unit.tabulated else line).append((int(column), *map(float, bounds)))
+            (times if unit.tabulated else line).append((int(column), float(bounds[0]), float(bounds[1])))
         return cls(layout, rows, tuple(times), tuple(line), tuple(levels))
+
+    def of_rows(self, rows: Integers) -> Unobserved:
+        """Of some of the rows."""
+        return replace(self, rows=rows)
 
     @property
     def n_levels(self) -> int:
@@ -99,7 +116,7 @@ class Unobserved:
 
     def axes(self, natural: Natural, row: Observed | None) -> list[Axis] | None:
         """Where to begin; ``row`` is needed for cells on a line, for which there may be no window (None)."""
-        axes = [panel_axis(self.layout, column, event_panels(low, high)) for column, low, high in self.event_times]
+        axes = [ruled_axis(self.layout, column, event_panels(low, high)) for column, low, high in self.event_times]
         levels = [level_axis(self.layout, *zip(*self.levels, strict=True))] if self.levels else []
         for column, low, high in self.on_a_line:
             assert row is not None
@@ -108,10 +125,6 @@ class Unobserved:
                 return None
             axes.append(line)
         return [*axes, *levels]
-
-    def bounds_of(self, axis: Axis) -> tuple[float, float] | None:
-        """Of an axis on a line, between which its window may lie; None for other axes."""
-        return next(((low, high) for column, low, high in self.on_a_line if axis.columns == (column,)), None)
 
 
 def unobserved_groups(cells: Cells) -> Iterator[Unobserved]:
@@ -210,38 +223,25 @@ def integrated_log_mass(parameters: Parameters, cells: Cells, n_threads: int | N
 def expected_hidden(natural: Natural, cells: Cells, found: Sequence[Integral]) -> Array:
     """p(h_j = 1 | row) of rows that have been integrated (eq. 29), (rows, hidden)."""
     observed = Observed.of(natural, cells)
-    means = [row.integrand.moments(observed.row(k), row.log_mass).hidden for k, row in enumerate(found)]
+    means = [Integrand(natural, row.axes).moments(observed.row(k), row.log_mass).hidden for k, row in enumerate(found)]
     return np.stack(means) if means else np.empty((0, natural.n_hidden))
 
 
-def refined(group: Unobserved, found: Sequence[Integral], *, curves: bool) -> list[Axis] | None:
-    """The axes with panels halved where any of some rows on the same axes needs it; None if none does."""
-    axes = list(found[0].integrand.axes)
-    changed = False
+def refined(layout: Layout, found: Sequence[Integral], *, curves: bool) -> list[Axis] | None:
+    """The axes with better rules where any of some rows on the same axes needs it; None if none does."""
+    axes, changed = list(found[0].axes), False
     for k, axis in enumerate(axes):
-        if axis.panels is None:
-            continue
-        bounds = group.bounds_of(axis)
-        wide = np.logical_or.reduce([_too_wide(axis.panels, row.log_marginals[k], row.log_mass, curves and bounds is None) for row in found])
-        panels: Panels | None = axis.panels.halved(wide) if wide.any() else None
-        if panels is None and bounds is not None:
-            panels = widened(axis.panels, found[0].log_marginals[k], found[0].log_mass, bounds)
-        if panels is not None and panels.edges.size > axis.panels.edges.size:
-            axes[k] = panel_axis(group.layout, axis.columns[0], panels)
-            changed = True
+        rule = None if axis.rule is None else axis.rule.improved([(row.log_marginals[k], row.log_mass) for row in found], curves=curves)
+        if rule is not None:
+            axes[k], changed = ruled_axis(layout, axis.columns[0], rule), True
     return axes if changed else None
-
-
-def _too_wide(panels: Panels, log_marginal: Array, log_mass: float, curves: bool) -> Booleans:
-    of_parts, of_wholes = panels.errors(log_marginal, log_mass)
-    return of_parts > _CURVE_TOLERANCE if curves else of_wholes > _MASS_TOLERANCE
 
 
 def _converged(natural: Natural, group: Unobserved, integrand: Integrand, row: Observed, curves: bool) -> Integral | None:
     """The integral once no panel has to be halved any more; None if that takes too long."""
     for _ in range(_MOST_ROUNDS):
         found = integrand.integrate(row)
-        axes = refined(group, [found], curves=curves)
+        axes = refined(group.layout, [found], curves=curves)
         if axes is None:
             return found
         finer = _integrand(natural, axes)
@@ -253,9 +253,12 @@ def _converged(natural: Natural, group: Unobserved, integrand: Integrand, row: O
 
 def _integrand(natural: Natural, axes: list[Axis] | None) -> Integrand | None:
     """On these axes, if they are not too long."""
-    if axes is None or not _affordable(float(np.prod([float(axis.n_nodes) for axis in axes])), natural.n_hidden):
-        return None
-    return Integrand(natural, axes)
+    return None if axes is None or not affordable(axes, natural.n_hidden) else Integrand(natural, axes)
+
+
+def affordable(axes: Sequence[Axis], n_hidden: int) -> bool:
+    """Whether a grid of these axes has no more nodes than it may have."""
+    return _affordable(float(np.prod([float(axis.n_nodes) for axis in axes])), n_hidden)
 
 
 def _affordable(n_nodes: float, n_hidden: int) -> bool:

@@ -15,8 +15,9 @@ from math import exp, log, log1p
 import numpy as np
 
 from harmonium.engine.axes import Panels
-from harmonium.engine.integrand import Integral, Observed
+from harmonium.engine.integrand import Integral, Integrand, Observed
 from harmonium.engine.panels import NODES, part_of_panel
+from harmonium.engine.parameters import Natural
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array
@@ -78,8 +79,8 @@ def _log_survival(positions: Array, edges: Array, half_widths: Array, log_densit
 def _log_density_at(positions: Array, edges: Array, half_widths: Array, log_density: Array, out: Array) -> None:
     """Ln of the density in x at positions: the polynomial through its logarithm at a panel's nodes."""
     for i in range(positions.size):
-        u = positions[i]
-        if not (edges[0] <= u <= edges[edges.size - 1]):
+        u = max(positions[i], edges[0])  # where panels begin, next to nothing is left below
+        if u > edges[edges.size - 1]:
             out[i] = -np.inf
             continue
         panel = _panel_of(edges, u)
@@ -116,7 +117,7 @@ def _survival_weights(positions: Array, edges: Array, half_widths: Array, out: A
 
 @compiled()
 def _contracted(first: Array, probability: Array, second: Array, out: Array) -> None:
-    """first @ probability @ second.T in a fixed order of additions."""
+    """First @ probability @ second.T in a fixed order of additions."""
     line = np.empty(probability.shape[1])
     for i in range(first.shape[0]):
         line[:] = 0.0
@@ -150,7 +151,7 @@ class Marginal:
     @classmethod
     def of(cls, integral: Integral, place: int) -> Marginal:
         """Of the axis with this number, which must have panels."""
-        panels = integral.integrand.axes[place].panels
+        panels = integral.axes[place].panels
         assert panels is not None
         log_density = integral.log_marginals[place] - integral.log_mass - panels.log_weights
         return cls(panels, np.ascontiguousarray(log_density.reshape(-1, NODES)))
@@ -169,7 +170,7 @@ class Marginal:
         return out
 
     def log_density_at(self, positions: Array) -> Array:
-        """Ln of the density of x at each position, -inf outside of what is known."""
+        """Ln of the density of x at each position, -inf beyond the panels."""
         out = np.empty(positions.size)
         at = np.ascontiguousarray(positions, dtype=np.float64)
         _log_density_at(at, self.panels.edges, self.panels.half_widths, self.log_density, out)
@@ -182,12 +183,11 @@ class Marginal:
         return float(np.sum(weights * self.panels.x))
 
 
-def joint_survival(integral: Integral, row: Observed, positions: tuple[Array, Array]) -> Array:
+def joint_survival(natural: Natural, integral: Integral, row: Observed, positions: tuple[Array, Array]) -> Array:
     """Probability that both of a row's unobserved event times lie beyond positions (eq. 30), (first positions, second positions)."""
-    integrand = integral.integrand
-    probability = np.exp(integrand.log_values(row) - integral.log_mass).sum(axis=0).T  # (first axis, second axis)
+    probability = np.exp(Integrand(natural, integral.axes).log_values(row) - integral.log_mass).sum(axis=0).T  # (first axis, second axis)
     weights = []
-    for axis, at in zip(integrand.axes[:2], positions, strict=True):
+    for axis, at in zip(integral.axes[:2], positions, strict=True):
         assert axis.panels is not None
         own = np.empty((at.size, axis.n_nodes))
         _survival_weights(np.ascontiguousarray(at, dtype=np.float64), axis.panels.edges, axis.panels.half_widths, own)

@@ -6,7 +6,8 @@ are therefore taken for axes, not for nodes; a node costs two multiplications an
 along the longest axis. Each unit's largest value on the grid is scaled to one, so nothing overflows; products that could underflow hand
 their exponents over to integers on the way. Rows in which a single unit's field reaches beyond e^600 are summed in logarithms instead.
 
-No sum over nodes is reordered by the compiler, so that a row has the same bits whatever stands beside it.
+Rows are taken one by one and in loops whose order does not depend on where arrays lie, so that a row has the same bits whatever stands
+beside it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from math import exp, log, log1p
 import numpy as np
 
 from harmonium.numerics.compilation import compiled
-from harmonium.typing import Array
+from harmonium.numerics.exponential import exponentials
+from harmonium.typing import Array, Integers
 
-__all__ = ["UNITS_AT_ONCE", "hidden_sums", "hidden_sums_in_logs", "log_marginals", "log_products", "log_products_in_logs", "observed_fields"]
+__all__ = [
+    "UNITS_AT_ONCE",
+    "hidden_sums",
+    "hidden_sums_in_logs",
+    "log_marginals",
+    "log_products",
+    "log_products_in_logs",
+    "observed_fields",
+]
 
 UNITS_AT_ONCE = 4
 """Hidden units whose factors are multiplied in one pass; arrays are padded to a multiple of it."""
@@ -46,7 +56,7 @@ def observed_fields(statistics: Array, bias: Array, coupling: Array, hidden_bias
 
 
 @compiled()
-def _split(values: Array, exponents: Array) -> None:
+def _split(values: Array, exponents: Integers) -> None:
     """Move the exponents of positive numbers to an array of their own; what is left lies between 1 and 2."""
     bits = values.view(np.int64)
     for i in range(values.size):
@@ -56,7 +66,7 @@ def _split(values: Array, exponents: Array) -> None:
 
 @compiled()
 def log_products(floor: Array, scale: Array, depth: Array, rest: Array, first: Array, inner: Array, out: Array) -> None:
-    """ln of the product over hidden units j of floor_j + scale_j rest_j first_j inner_j at every node (eq. 28).
+    """Ln of the product over hidden units j of floor_j + scale_j rest_j first_j inner_j at every node (eq. 28).
 
     ``rest`` and ``first`` are (nodes, hidden), ``inner`` (hidden, nodes) and ``out`` (rest, first, inner); ``depth`` is -ln floor.
     """
@@ -98,42 +108,53 @@ def log_products_in_logs(fields: Array, rest: Array, first: Array, inner: Array,
                 out[q, k, i] = total
 
 
-@compiled()
-def _log_sum(values: Array) -> float:
-    """Ln of the sum of exponentials, in order."""
-    highest = values[0]
-    for i in range(values.size):
-        highest = max(highest, values[i])
+@compiled(sums=True)
+def _sum(values: Array) -> float:
     total = 0.0
     for i in range(values.size):
-        total += exp(values[i] - highest)
-    return highest + log(total)
+        total += values[i]
+    return total
+
+
+@compiled()
+def _log_sum(values: Array, work: Array) -> float:
+    """Ln of the sum of exponentials."""
+    highest = -np.inf
+    for i in range(values.size):
+        highest = max(highest, values[i])
+    for i in range(values.size):
+        work[i] = values[i] - highest
+    exponentials(work, work)
+    return float(highest + log(_sum(work)))
 
 
 @compiled()
 def log_marginals(values: Array, by_rest: Array, by_first: Array, by_inner: Array) -> float:
     """Ln of the sums of e^values (rest, first, inner) over all axes but one, for each axis; returns that of all."""
     n_rest, n_first, n = values.shape
-    highest, sums = np.full(n, -np.inf), np.zeros(n)
+    highest, sums, work = np.full(n, -np.inf), np.zeros(n), np.empty(n)
     by_line = np.empty((n_rest, n_first))
     for q in range(n_rest):
         for k in range(n_first):
             line = values[q, k]
-            by_line[q, k] = _log_sum(line)
+            by_line[q, k] = _log_sum(line, work)
             for i in range(n):
                 highest[i] = max(highest[i], line[i])
     for q in range(n_rest):
         for k in range(n_first):
             line = values[q, k]
             for i in range(n):
-                sums[i] += exp(line[i] - highest[i])
+                work[i] = line[i] - highest[i]
+            exponentials(work, work)
+            for i in range(n):
+                sums[i] += work[i]
     for i in range(n):
         by_inner[i] = highest[i] + log(sums[i])
     for q in range(n_rest):
-        by_rest[q] = _log_sum(by_line[q])
+        by_rest[q] = _log_sum(by_line[q], np.empty(n_first))
     for k in range(n_first):
-        by_first[k] = _log_sum(by_line[:, k].copy())
-    return _log_sum(by_inner)
+        by_first[k] = _log_sum(by_line[:, k].copy(), np.empty(n_rest))
+    return _log_sum(by_inner, work)
 
 
 @compiled()
@@ -158,11 +179,10 @@ def hidden_sums(
     for q in range(rest.shape[0]):
         for k in range(first.shape[0]):
             line = values[q, k]
-            total = 0.0
             for i in range(n):
-                line[i] = exp(line[i] - log_total)
-                total += line[i]
-            if total < _NEGLIGIBLE:
+                line[i] -= log_total
+            exponentials(line, line)
+            if _sum(line) < _NEGLIGIBLE:
                 continue
             for j in range(n_hidden):
                 p, r, own = scale[j] * rest[q, j] * first[k, j], floor[j], inner[j]
@@ -176,17 +196,17 @@ def hidden_sums(
                 by_first[j, k] += total
 
 
-@compiled(sums=True)
-def _sum(values: Array) -> float:
-    total = 0.0
-    for i in range(values.size):
-        total += values[i]
-    return total
-
-
 @compiled()
 def hidden_sums_in_logs(
-    fields: Array, rest: Array, first: Array, inner: Array, values: Array, log_total: float, by_rest: Array, by_first: Array, by_inner: Array
+    fields: Array,
+    rest: Array,
+    first: Array,
+    inner: Array,
+    values: Array,
+    log_total: float,
+    by_rest: Array,
+    by_first: Array,
+    by_inner: Array,
 ) -> None:
     """As :func:`hidden_sums`, from fields."""
     for q in range(rest.shape[0]):

@@ -1,7 +1,7 @@
-"""Rows whose unobserved cells have been integrated: the same questions as of :class:`~harmonium.model.known_rows.KnownRows`, answered
-exactly for any number of hidden units (eq. 30).
+"""Rows whose unobserved cells have been integrated, which answers exactly for any number of hidden units (eq. 30).
 
-Every row has panels and marginals of its own, so that its answers are the same to the last bit alone and in any table.
+The questions are those of :class:`~harmonium.model.known_rows.KnownRows`. Every row has panels and marginals of its own, so that its
+answers are the same to the last bit alone and in any table.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class IntegratedRows:
 
     def _place(self, row: int, column: int) -> int:
         """Which of a row's axes is a column's."""
-        return next(k for k, axis in enumerate(self.found[row].integrand.axes) if axis.columns == (column,))
+        return next(k for k, axis in enumerate(self.found[row].axes) if axis.columns == (column,))
 
     @cached_property
     def _marginals(self) -> dict[tuple[int, int], Marginal]:
@@ -152,10 +152,10 @@ class IntegratedRows:
         lower, upper = (np.stack(bounds) for bounds in zip(*(self.cells.column(column) for column in columns), strict=True))
         out = np.ones((self.cells.n_rows, *(at.size for at in positions)))
         for row in range(self.cells.n_rows):
-            unknown = np.flatnonzero(lower[:, row] != upper[:, row])
-            for k in np.flatnonzero(lower[:, row] == upper[:, row]):
+            unknown = [k for k in range(len(columns)) if lower[k, row] != upper[k, row]]
+            for k in set(range(len(columns))) - set(unknown):
                 out[row] *= of_known(positions[k], lower[k, row]).reshape([-1 if i == k else 1 for i in range(len(columns))])
-            if unknown.size:
+            if unknown:
                 together = of_unknown(row, [columns[k] for k in unknown], [positions[k] for k in unknown])
                 out[row] *= together.reshape([at.size if k in unknown else 1 for k, at in enumerate(positions)])
         return Answer.exact(out)
@@ -166,14 +166,14 @@ class IntegratedRows:
         places = [self._place(row, column) for column in columns]
         order = np.argsort(places)
         ordered = (positions[order[0]], positions[order[1]])
-        alive = joint_survival(self.found[row], self._observed.row(row), ordered)
+        alive = joint_survival(self.natural, self.found[row], self._observed.row(row), ordered)
         return alive if order[0] == 0 else alive.T
 
     def _joint_density(self, row: int, columns: list[int], positions: list[Array]) -> Array:
         """The integrand at the positions themselves, the other cells integrated."""
         bounds = [tuple(float(bound[row]) for bound in own_interval(self.cells, column)) for column in columns]
         inside = [(at > low) & (at <= high) for at, (low, high) in zip(positions, bounds, strict=True)]
-        axes = list(self.found[row].integrand.axes)
+        axes = list(self.found[row].axes)
         places = [self._place(row, column) for column in columns]
         for place, at, own, (_, high) in zip(places, positions, inside, bounds, strict=True):
             axes[place] = point_axis(self.cells.layout, axes[place].columns[0], np.where(own, at, high))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from harmonium.model.known_rows import KnownRows, groups_of_intervals, own_interval
+from harmonium.model.intervals import groups_of_intervals, own_interval
+from harmonium.model.rows import Rows
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
 
 __all__ = ["restricted_mean"]
 
 
-def restricted_mean(rows: KnownRows, column: int, scale: TimeScale, until: float) -> Array:
+def restricted_mean(rows: Rows, column: int, scale: TimeScale, until: float) -> Array:
     """Mean of the event time or ``until``, whichever comes first (eq. 24), for every row.
 
     Until when a row is known to be event-free, survival is one; from there on it is integrated, on the time scale where time is endless.
