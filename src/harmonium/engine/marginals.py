@@ -25,6 +25,7 @@ from harmonium.typing import Array
 __all__ = ["Marginal", "joint_survival"]
 
 _ABSCISSAE, _WEIGHTS = gauss_legendre(NODES)
+_STEEP = 6.0  # change of the log density over a panel, from which on its parts are integrated in logarithms
 _BARYCENTRIC = (-1.0) ** np.arange(NODES) * np.sqrt((1.0 - _ABSCISSAE**2) * _WEIGHTS)
 
 
@@ -40,16 +41,47 @@ def _log_add(a: float, b: float) -> float:
 
 
 @compiled()
+def _interpolated(log_density: Array, z: float) -> float:
+    """The polynomial through a panel's values at z between -1 and 1."""
+    above = below = 0.0
+    for k in range(NODES):
+        if z == _ABSCISSAE[k]:
+            return float(log_density[k])
+        weight = _BARYCENTRIC[k] / (z - _ABSCISSAE[k])
+        above += weight * log_density[k]
+        below += weight
+    return float(above / below)
+
+
+@compiled()
+def _log_steep_part(log_density: Array, z: float, half_width: float, drop: float) -> float:
+    """Ln of the integral from z to a panel's right edge where the density falls by many powers: on shorter panels, in logarithms."""
+    n = 1 + int(drop / _STEEP)
+    half = 0.5 * (1.0 - z) / n
+    total = -np.inf
+    for part in range(n):
+        for k in range(NODES):
+            at = z + half * (2.0 * part + 1.0 + _ABSCISSAE[k])
+            total = _log_add(total, _interpolated(log_density, at) + log(half * half_width * _WEIGHTS[k]))
+    return total
+
+
+@compiled()
 def _log_beyond(log_density: Array, half_widths: Array, out: Array) -> None:
     """Ln of the probability beyond every edge."""
     out[half_widths.size] = -np.inf
     for panel in range(half_widths.size - 1, -1, -1):
         own = log_density[panel]
         top = own.max()
-        total = 0.0
-        for k in range(NODES):
-            total += _WEIGHTS[k] * exp(own[k] - top)
-        out[panel] = _log_add(top + log(total * half_widths[panel]), out[panel + 1])
+        drop = top - own.min()
+        if drop > _STEEP:
+            whole = _log_steep_part(own, -1.0, half_widths[panel], drop)
+        else:
+            total = 0.0
+            for k in range(NODES):
+                total += _WEIGHTS[k] * exp(own[k] - top)
+            whole = top + log(total * half_widths[panel])
+        out[panel] = _log_add(whole, out[panel + 1])
 
 
 @compiled()
@@ -65,13 +97,17 @@ def _log_survival(positions: Array, edges: Array, half_widths: Array, log_densit
             out[i] = -np.inf
             continue
         panel = _panel_of(edges, u)
-        part_of_panel(edges, half_widths, panel, u, edges[panel + 1], means, weights, 0)
-        own = log_density[panel]
+        own, half = log_density[panel], half_widths[panel]
         top = own.max()
-        total = 0.0
-        for k in range(NODES):
-            total += weights[0, k] * exp(own[k] - top)
-        part = top + log(total) if total > 0.0 else -np.inf
+        drop = top - own.min()
+        if drop > _STEEP:
+            part = _log_steep_part(own, log1p((u - edges[panel]) / edges[panel]) / half - 1.0, half, drop)
+        else:
+            part_of_panel(edges, half_widths, panel, u, edges[panel + 1], means, weights, 0)
+            total = 0.0
+            for k in range(NODES):
+                total += weights[0, k] * exp(own[k] - top)
+            part = top + log(total) if total > 0.0 else -np.inf
         out[i] = min(_log_add(part, log_beyond[panel + 1]), 0.0)
 
 
@@ -85,16 +121,7 @@ def _log_density_at(positions: Array, edges: Array, half_widths: Array, log_dens
             continue
         panel = _panel_of(edges, u)
         z = log1p((u - edges[panel]) / edges[panel]) / half_widths[panel] - 1.0
-        above = below = 0.0
-        hit = -1
-        for k in range(NODES):
-            if z == _ABSCISSAE[k]:
-                hit = k
-                break
-            weight = _BARYCENTRIC[k] / (z - _ABSCISSAE[k])
-            above += weight * log_density[panel, k]
-            below += weight
-        out[i] = (log_density[panel, hit] if hit >= 0 else above / below) - log(u)
+        out[i] = _interpolated(log_density[panel], z) - log(u)
 
 
 @compiled()

@@ -29,5 +29,5 @@ def restricted_mean(rows: Rows, column: int, scale: TimeScale, until: float) -> 
         end = until if upper[row] >= 1.0 else min(until, float(scale.from_unit(upper[row : row + 1])[0]))
         positions, weights = scale.integration_nodes(start, end)
         part = rows if own.all() else rows.part(own)
-        out[own] = start + part.survival(column, positions).mean @ weights
+        out[own] = start + np.sum(part.survival(column, positions).mean * weights, axis=1)  # a row's sum by itself
     return out
