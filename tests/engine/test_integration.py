@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from harmonium.cells import Cells, Layout
 from harmonium.engine import integration
+from harmonium.engine.axes import event_panels
 from harmonium.engine.choice_of_method import methods_of
 from harmonium.engine.exact import LogMassSum, Term
 from harmonium.engine.integrand import Integrand, Observed
@@ -150,6 +151,18 @@ def test_nothing_unobserved_has_a_closed_form():
     cells = Cells.from_bounds(EVERY_UNIT, lower)
     assert set(methods_of(cells, 6)) == set(methods_of(cells, 60)) == {"closed form"}
     np.testing.assert_allclose(integrated_log_mass(parameters, cells), by_enumeration(parameters, cells).log_mass, rtol=1e-12)
+
+
+@pytest.mark.parametrize("upper", [1.0, 0.5, 0.06, 0.03, 0.02, 1e-3, 1e-9, 1e-150])
+def test_panels_reach_down_to_where_nothing_is_left(upper):
+    """A density that is level at 0, on intervals that begin there."""
+    edges = event_panels(0.0, upper).edges
+    assert 0.0 < edges[0] < 1e-12 * upper
+    assert edges[-1] == upper
+    layout = Layout([TruncatedGamma()])
+    flat = random_parameters(layout, 0, np.random.default_rng(0), strength=0.0)
+    cells = Cells.from_bounds(layout, [[0.0]], [[upper]])
+    assert integrated_log_mass(flat, cells)[0] == pytest.approx(np.log(upper), abs=1e-12)
 
 
 def test_fields_of_any_size_are_summed():

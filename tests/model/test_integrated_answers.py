@@ -142,6 +142,13 @@ def test_parts_of_a_table_do_not_matter(large, mixed, monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
+def test_a_mixture_answers_as_its_components_do(large, mixed):
+    both, alone = hm.Mixture((large, large), (0.5, 0.5)).prognosis(mixed), large.prognosis(mixed)
+    np.testing.assert_array_equal(both.methods, alone.methods)
+    np.testing.assert_allclose(both.survival("os", TIMES), alone.survival("os", TIMES), rtol=1e-12)
+
+
 def test_rows_with_too_much_detail_are_sampled_and_say_so(large, nvalt8, monkeypatch):
     complete = nvalt8[0][nvalt8[0].notna().all(axis=1)][:2]
     monkeypatch.setattr("harmonium.engine.integration._MOST_ROUNDS", 0)

@@ -170,6 +170,14 @@ class Prognosis(ABC):
     def n_rows(self) -> int:
         """How many rows."""
 
+    @property
+    @abstractmethod
+    def methods(self) -> Any:
+        """How each row is answered: "closed form", "enumerate", "integrate" or "sample" (:mod:`harmonium.engine.choice_of_method`).
+
+        Only sampled answers have an error, and depend on the seed.
+        """
+
     @abstractmethod
     def _survival(self, e: int, positions: Array) -> Answer: ...
 
@@ -241,10 +249,7 @@ class ModelPrognosis(Prognosis):
 
     @property
     def methods(self) -> Any:
-        """How each row is answered: "closed form", "enumerate", "integrate" or "sample" (:mod:`harmonium.engine.choice_of_method`).
-
-        Only sampled answers have an error, and depend on the seed.
-        """
+        """How each row is answered."""
         out = np.empty(self.n_rows, dtype="<U11")
         for found in self._parts():
             out[found.places] = found.methods
