@@ -49,6 +49,7 @@ bench: $(INSTALLED)  ## ratios of speed, in one run, against peers and limits
 	$(BIN)/python -m benchmarks contrastive
 	$(BIN)/python -m benchmarks fit_speed
 	$(BIN)/python -m benchmarks prediction_speed
+	$(BIN)/python -m benchmarks integration
 	$(BIN)/python -m benchmarks start_up
 
 reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; goes on where it was interrupted

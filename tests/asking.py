@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harmonium.engine.states import EXACT_LIMIT
-from harmonium.model import dependence, joint
+from harmonium.model import dependence
 from harmonium.model.hidden import hidden_given, row_chunks, stacked
 from harmonium.model.known_rows import KnownRows
 from harmonium.model.prognosis import _quantile
@@ -28,11 +28,11 @@ def mean_position(parameters, cells, column, rng, n_threads=None):
 
 
 def joint_survival(parameters, cells, columns, positions, rng, n_threads=None):
-    return _asked(parameters, cells, rng, n_threads, lambda rows: joint.joint_survival(rows, columns, positions))
+    return _asked(parameters, cells, rng, n_threads, lambda rows: rows.joint_survival(columns, positions))
 
 
 def joint_density(parameters, cells, columns, positions, rng, n_threads=None):
-    return _asked(parameters, cells, rng, n_threads, lambda rows: joint.joint_density(rows, columns, positions))
+    return _asked(parameters, cells, rng, n_threads, lambda rows: rows.joint_density(columns, positions))
 
 
 def quantile(parameters, cells, column, q, rng, n_threads=None):

@@ -126,7 +126,7 @@ def test_gaps_are_fine_at_prediction(model, nvalt8):
         ({"trainer": hm.Contrastive(optimizer="lbfgs")}, "optimizer must be one of 'sgd', 'adam'"),
         ({"time_scale": "sqrt"}, "time_scale must be one of kaplan-meier, linear, log; found 'sqrt'"),
         ({"trainer": "sgd"}, 'trainer must be one of "auto", "exact" and "contrastive"'),
-        ({"trainer": "exact", "n_hidden": 20}, "at most 14 hidden units"),
+        ({"trainer": "exact", "n_hidden": 20}, "up to 14 hidden units; with 20 .* leaves unobserved: column"),
         ({"horizon": 1.0, "time_scale": "linear"}, "must not lie before the last observed time"),
         ({"roles": {"agee": "numeric"}}, "did you mean 'age'"),
     ],

@@ -176,7 +176,7 @@ class GenerationWarning(HarmoniumWarning):
 
 
 class SamplingWarning(HarmoniumWarning):
-    """Chains have not mixed; their answers are uncertain beyond their stated error."""
+    """Sampled answers are uncertain: chains have not mixed, or a probability's standard error is large."""
 
 
 class MetricWarning(HarmoniumWarning):

@@ -135,6 +135,20 @@ def test_the_sampled_engine_serves_where_enumeration_cannot():
     assert abs(first - second) <= 4.0 * np.hypot(first_error, second_error)
 
 
+def test_an_annealed_mass_depends_on_the_row_and_the_seed_alone():
+    rng = np.random.default_rng(0)
+    parameters = random_parameters(EVERY_UNIT, 20, rng, strength=0.2)
+    cells = random_cells(EVERY_UNIT, 4, rng)
+
+    def estimate(chosen):
+        return np.stack(annealed_log_mass(parameters, cells.part(chosen), np.random.default_rng(1), n_chains=10, n_steps=20))
+
+    together, order = estimate(np.arange(4)), np.array([2, 0, 3, 1, 2])
+    np.testing.assert_array_equal(estimate(order), together[:, order])
+    for row in range(4):
+        np.testing.assert_array_equal(estimate(np.array([row])), together[:, [row]])
+
+
 def test_annealing_refuses_a_single_chain():
     parameters = random_parameters(EVERY_UNIT, 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match="at least 2 chains"):

@@ -164,8 +164,9 @@ def test_diagnostics_of_exact_answers_are_zero(model, nvalt8):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
-def test_large_models_answer_by_sampling(nvalt8):
-    X, y = nvalt8
+def test_large_models_answer_by_sampling_where_much_is_missing(nvalt8):
+    X, y = nvalt8[0].copy(), nvalt8[1]
+    X.iloc[:3, 2:] = None
     model = hm.SurvivalHarmonium(20, random_state=0, objective="joint", trainer=hm.Contrastive(n_epochs=5)).fit(X, y)
     first, answer = model.predict_survival_function(X[:3], endpoint="os", times=TIMES, return_array=True, return_diagnostics=True)
     second = curves(model, X[:3])

@@ -7,7 +7,8 @@ from harmonium.cells import Cells, Layout
 from harmonium.errors import SamplingWarning
 from harmonium.model import hidden as hidden_module
 from harmonium.model.draws import draw_tables
-from harmonium.model.hidden import sample_hidden
+from harmonium.model.hidden import Answer, sample_hidden, warn_if_uncertain
+from harmonium.model.known_rows import KnownRows
 from harmonium.units import Bernoulli, TruncatedGamma
 from tests.asking import joint_survival, kendall_tau, mean_position, survival
 from tests.models import EVERY_UNIT, random_cells, random_parameters
@@ -67,6 +68,47 @@ def test_the_same_generator_gives_the_same_answer_whatever_the_threads():
     cells = random_cells(EVERY_UNIT, 3, rng)
     first, second = (survival(parameters, cells, FIRST, np.array([0.5]), np.random.default_rng(1), n_threads=n).mean for n in (1, 2))
     np.testing.assert_array_equal(first, second)
+
+
+def test_sampled_states_depend_on_the_row_and_the_seed_alone():
+    rng = np.random.default_rng(0)
+    parameters = random_parameters(EVERY_UNIT, 20, rng, strength=0.2)
+    cells = random_cells(EVERY_UNIT, 6, rng)
+    together = sample_hidden(parameters, cells, np.random.default_rng(1)).states
+    order = rng.permutation(6)
+    np.testing.assert_array_equal(
+        sample_hidden(parameters, cells.part(order), np.random.default_rng(1), n_threads=2).states, together[order]
+    )
+    for row in range(6):
+        np.testing.assert_array_equal(
+            sample_hidden(parameters, cells.part(slice(row, row + 1)), np.random.default_rng(1)).states[0], together[row]
+        )
+    other_seed = sample_hidden(parameters, cells, np.random.default_rng(2)).states
+    assert all((other_seed[row] != together[row]).any() for row in range(6))
+    assert (together[0] != together[1]).any()
+
+
+def test_rows_of_which_the_same_is_known_get_the_same_states():
+    """A free time, and one in (0, 1]; minus zero, and zero."""
+    layout = Layout([Bernoulli(), TruncatedGamma()])
+    parameters = random_parameters(layout, 20, np.random.default_rng(0), strength=0.2)
+    nan = np.nan
+    cells = Cells.from_bounds(layout, [[0.0, nan], [-0.0, 0.0]], [[0.0, nan], [-0.0, 1.0]])
+    states = sample_hidden(parameters, cells, np.random.default_rng(1)).states
+    np.testing.assert_array_equal(states[0], states[1])
+
+
+def test_a_large_monte_carlo_error_is_reported_even_if_chains_agree(monkeypatch):
+    answer = Answer(np.array([[0.5]]), np.array([[0.03]]), np.array([[1.02]]))
+    with pytest.warns(SamplingWarning, match=r"standard error of up to 0\.03"):
+        warn_if_uncertain(answer)
+    monkeypatch.setattr(hidden_module, "_LARGE_ERROR", 1e-9)
+    rng = np.random.default_rng(0)
+    parameters, cells = random_parameters(EVERY_UNIT, 40, rng, strength=0.1), Cells.all_free(EVERY_UNIT)
+    with pytest.warns(SamplingWarning, match="answered exactly"):
+        survival(parameters, cells, FIRST, np.linspace(0.1, 0.9, 5), rng)
+    with pytest.warns(SamplingWarning, match="answered exactly"):
+        next(KnownRows.of(parameters, cells, rng)).joint_survival([FIRST, SECOND], [np.array([0.5]), np.array([0.5])])
 
 
 def test_chains_that_do_not_mix_are_reported():

@@ -173,9 +173,3 @@ def test_early_stopping_is_no_failure_to_converge():
         fit = Exact(l2=1.0, n_starts=1).fit(joint(cells), 2, rng=np.random.default_rng(0), history=history)
     assert len(history.rows) == 11
     assert fit.parameters is history.best
-
-
-def test_more_hidden_units_than_can_be_enumerated_are_refused():
-    cells = last_block_is_time(np.random.default_rng(0), 5)
-    with pytest.raises(ValueError, match=r"at most 14 hidden units; found 15\. Use the contrastive trainer"):
-        Exact().fit(joint(cells), 15, rng=np.random.default_rng(0), history=History())

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from scipy.special import logsumexp
 
 from harmonium.cells import Cells
-from harmonium.engine.gibbs import Chains
+from harmonium.engine.gibbs import Chains, row_contents
 from harmonium.engine.parameters import Natural, Parameters
+from harmonium.engine.threads import map_in_order, thread_count
+from harmonium.numerics.streams import streams_of
 from harmonium.typing import Array
 
 __all__ = ["annealed_log_mass"]
@@ -37,6 +39,7 @@ def annealed_log_mass(
     cells : Cells
         For ln Z, ``Cells.all_free(layout)``.
     rng : numpy.random.Generator
+        Seeds streams that are a row's own: its estimate depends neither on the other rows nor on their order.
     n_chains : int
         Independent chains for each row, at least 2.
     n_steps : int
@@ -62,21 +65,32 @@ def annealed_log_mass(
     if n_chains < 2 or n_steps < 1:
         raise ValueError(f"at least 2 chains and 1 step are needed; found n_chains={n_chains}, n_steps={n_steps}")
     parameters.check(cells.layout)
-    natural = parameters.natural()
-    chains = Chains.start(parameters, cells, rng, chains_per_row=n_chains, n_threads=n_threads)
+    seed, natural = int(rng.integers(2**63)), parameters.natural()
+    contents = row_contents(cells)
+    distinct = {content: row for row, content in enumerate(contents)}
+
+    def estimate(row: int) -> tuple[float, float]:
+        own = Chains.start(parameters, cells.part(slice(row, row + 1)), streams_of(contents[row], seed, n_chains), n_chains, n_threads=1)
+        log_weights = _log_weights(own, natural, n_steps)
+        log_mean = float(logsumexp(log_weights)) - log(n_chains)
+        return log_mean, float(np.exp(log_weights - log_mean).std(ddof=1)) / sqrt(n_chains)
+
+    found = dict(zip(distinct, map_in_order(estimate, list(distinct.values()), thread_count(n_threads)), strict=True))
+    log_mean, error = np.array([found[content] for content in contents]).T.reshape(2, -1)
+    return _uncoupled_log_mass(natural, cells) + log_mean, error
+
+
+def _log_weights(chains: Chains, natural: Natural, n_steps: int) -> Array:
+    """Ln of every chain's weight (eq. 27)."""
     log_weights = np.zeros(chains.rows.size)
-    strengths = np.linspace(0.0, 1.0, n_steps + 1)
-    chains.sweep_natural(natural, 0, n_threads)
-    for weaker, stronger in pairwise(strengths):
+    chains.sweep_natural(natural, 0, 1)
+    for weaker, stronger in pairwise(np.linspace(0.0, 1.0, n_steps + 1)):
         # Fields are kept for the full coupling; a weaker model's are proportional to them.
         log_weights += np.logaddexp(0.0, -stronger * chains.fields).sum(axis=0)
         log_weights -= np.logaddexp(0.0, -weaker * chains.fields).sum(axis=0)
-        chains.sweep_natural(_weakened(natural, stronger), 1, n_threads)
+        chains.sweep_natural(_weakened(natural, stronger), 1, 1)
         chains.fields[:] /= stronger
-    by_row = log_weights.reshape(cells.n_rows, n_chains)
-    log_mean = logsumexp(by_row, axis=1) - log(n_chains)
-    relative = np.exp(by_row - log_mean[:, None])
-    return _uncoupled_log_mass(natural, cells) + log_mean, relative.std(axis=1, ddof=1) / np.sqrt(n_chains)
+    return log_weights
 
 
 def _weakened(natural: Natural, strength: float) -> Natural:

@@ -18,10 +18,10 @@ from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.sweeps import CHAINS_PER_BLOCK, draw_given, sweep_block
 from harmonium.engine.threads import map_in_order, thread_count
-from harmonium.numerics.streams import spawn
+from harmonium.numerics.streams import fill_uniform, spawn
 from harmonium.typing import Array
 
-__all__ = ["Chains"]
+__all__ = ["Chains", "row_contents"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Chains:
         cls,
         parameters: Parameters,
         cells: Cells,
-        rng: np.random.Generator,
+        rng: np.random.Generator | NDArray[np.uint64],
         chains_per_row: int = 1,
         values: Array | None = None,
         n_threads: int | None = None,
@@ -76,8 +76,8 @@ class Chains:
         ----------
         parameters : Parameters
         cells : Cells
-        rng : numpy.random.Generator
-            Seeds one stream for each chain.
+        rng : numpy.random.Generator or ndarray of uint64, shape (4, n_chains)
+            Seeds one stream for each chain, or these streams themselves.
         chains_per_row : int
             Chains of one row stand next to each other.
         values : ndarray of shape (n_chains, n_columns), optional
@@ -97,7 +97,7 @@ class Chains:
             if np.isnan(begin).any():
                 raise ValueError("values must not be missing; found NaN")
             Cells.from_bounds(cells.layout, begin)  # refuses what no unit can take
-        streams = spawn(rng, rows.size)
+        streams = rng if isinstance(rng, np.ndarray) else spawn(rng, rows.size)
         by_column = np.ascontiguousarray(begin.T)
         unknown = (np.full((size, rows.size), np.nan) for size in (cells.layout.n_statistics, parameters.n_hidden))
         chains = cls(cells.layout, lower, upper, rows, by_column, streams, *unknown)
@@ -156,12 +156,39 @@ class Chains:
 
         _in_blocks(sweep, self.rows.size, n_threads)
 
+    def uniforms(self, n: int) -> Array:
+        """So many uniform numbers from every chain's stream, (n, chains)."""
+        out = np.empty((n, self.rows.size))
+        fill_uniform(self.streams, out)
+        return out
+
     def expected_hidden(self) -> Array:
         """p(h = 1 | values) of every chain after a sweep, (hidden, chains)."""
         return np.asarray(expit(-self.fields))
 
     def _data(self) -> tuple[NDArray[np.int64], Array, Array, Array, NDArray[np.int64], NDArray[np.int64]]:
         return self.rows, self.lower, self.upper, self.layout.domains, self.layout.codes, self.layout.offsets
+
+
+def row_contents(cells: Cells) -> list[bytes]:
+    """What is known of each row, as bytes that are equal for rows of which the same is known.
+
+    Examples
+    --------
+    A time that is free, one of which nothing is known but that it lies in (0, 1], and one that is observed:
+
+    >>> import numpy as np
+    >>> from harmonium.units import TruncatedGamma
+    >>> a, b, c = row_contents(Cells.from_bounds(Layout([TruncatedGamma()]), [[np.nan], [0.0], [0.5]], [[np.nan], [1.0], [0.5]]))
+    >>> a == b, a == c
+    (True, False)
+    """
+    lower, upper = cells.bounds()
+    lowest, highest = cells.layout.domains.T
+    free = np.isnan(lower)
+    low = np.where(free, lowest, np.maximum(lower, lowest)) + 0.0  # no minus zero
+    high = np.where(free, highest, np.minimum(upper, highest)) + 0.0
+    return [low[row].tobytes() + high[row].tobytes() for row in range(cells.n_rows)]
 
 
 def _in_blocks(function: Callable[[int, int], None], n_chains: int, n_threads: int | None) -> None:

@@ -89,11 +89,11 @@ def dependence(fitted: Answering, covariates: Array) -> pd.DataFrame:
 
 def _all_components(fitted: Answering, cells: Cells, rng: np.random.Generator) -> list[list[tuple[Array, KnownRows]]]:
     """Parts of the rows, each with the weight and hidden states of every component; nothing being known of the endpoints."""
-    chunks = []
+    chunks, seed = [], int(rng.integers(2**63))
     for rows in row_chunks(cells, max(model.n_hidden for _, model in fitted.components)):
         part, chunk = cells.part(rows), []
         for weight, model in fitted.components:
-            hidden = hidden_given(model.parameters, part, rng, fitted.n_jobs)
+            hidden = hidden_given(model.parameters, part, np.random.default_rng(seed), fitted.n_jobs)
             chunk.append((np.full(part.n_rows, weight), KnownRows(model.parameters.natural(), part, hidden)))
         chunks.append(chunk)
     return chunks

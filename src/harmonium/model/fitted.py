@@ -10,6 +10,7 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.annealing import annealed_log_mass
 from harmonium.engine.exact import log_mass
+from harmonium.engine.integration import integrated_log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.draws import draw_tables
@@ -91,10 +92,15 @@ class Fitted(SurvivalModel):
         return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs)
 
     def log_mass(self, cells: Cells) -> Array:
-        """Log mass of every row (eq. 5)."""
+        """Log mass of every row (eq. 5): beyond enumeration by integration, and by annealing where too much is unobserved."""
         if self.n_hidden <= EXACT_LIMIT:
             return log_mass(self.parameters, cells, self.n_jobs)
-        return annealed_log_mass(self.parameters, cells, np.random.default_rng(self.seed), n_threads=self.n_jobs)[0]
+        out = integrated_log_mass(self.parameters, cells, self.n_jobs)
+        left = np.flatnonzero(np.isnan(out))
+        if left.size:
+            rng = np.random.default_rng(self.seed)
+            out[left] = annealed_log_mass(self.parameters, cells.part(left), rng, n_threads=self.n_jobs)[0]
+        return out
 
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row."""

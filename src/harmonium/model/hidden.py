@@ -17,19 +17,22 @@ from scipy.stats import t as student
 
 from harmonium.cells import Cells
 from harmonium.engine.exact import posterior
-from harmonium.engine.gibbs import Chains
+from harmonium.engine.gibbs import Chains, row_contents
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT, hidden_states
+from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.errors import SamplingWarning, warn
+from harmonium.numerics.streams import streams_of
 from harmonium.typing import Array
 
-__all__ = ["Answer", "Enumerated", "Hidden", "Sampled", "hidden_given", "row_chunks", "sample_hidden", "stacked"]
+__all__ = ["Answer", "Enumerated", "Hidden", "Sampled", "hidden_given", "row_chunks", "sample_hidden", "stacked", "warn_if_uncertain"]
 
 _N_CHAINS = 16
 _N_BURN_IN = 100
 _N_DRAWS = 50
 _SWEEPS_BETWEEN = 2
 _POOR_R_HAT = 1.1
+_LARGE_ERROR = 0.02  # Monte-Carlo standard error of a probability, from which on there is a warning
 _ROWS_AT_ONCE = 64  # of sampled rows, whose states are expanded together
 
 ByState = Callable[[Array, int], Array]
@@ -165,20 +168,47 @@ def hidden_given(parameters: Parameters, cells: Cells, rng: np.random.Generator,
 
 
 def sample_hidden(parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Sampled:
-    """Hidden states drawn by Gibbs sampling, whatever their number."""
-    chains = Chains.start(parameters, cells, rng, chains_per_row=_N_CHAINS, n_threads=n_threads)
-    # Chains begin with few to nearly all units on: if they then agree, it is not because they began alike.
-    activity = np.tile(np.linspace(0.05, 0.95, _N_CHAINS), cells.n_rows)
+    """Hidden states drawn by Gibbs sampling, whatever their number.
+
+    A row's random numbers depend on the seed and on what is known of the row, and its chains move by themselves: its states are the same
+    to the last bit whatever rows stand beside it.
+    """
+    parameters.check(cells.layout)
+    seed, contents = int(rng.integers(2**63)), row_contents(cells)
+    distinct = {content: row for row, content in enumerate(contents)}
+
+    def sample(row: int) -> NDArray[np.bool_]:
+        return _sample_row(parameters, cells.part(slice(row, row + 1)), streams_of(contents[row], seed, _N_CHAINS))
+
+    found = dict(zip(distinct, map_in_order(sample, list(distinct.values()), thread_count(n_threads)), strict=True))
+    empty = np.empty((0, _N_CHAINS, _N_DRAWS, parameters.n_hidden), dtype=bool)
+    return Sampled(np.stack([found[content] for content in contents]) if contents else empty)
+
+
+def _sample_row(parameters: Parameters, cells: Cells, streams: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """States of one row, (chains, draws, hidden)."""
     natural = parameters.natural()
-    begin = (rng.random((parameters.n_hidden, activity.size)) < activity).astype(float)
-    chains.draw_given(natural.bias[:, None] + natural.coupling @ begin, n_threads)
-    chains.sweep(parameters, _N_BURN_IN, n_threads)
-    out = np.empty((cells.n_rows, _N_CHAINS, _N_DRAWS, parameters.n_hidden), dtype=bool)
+    chains = Chains.start(parameters, cells, streams, chains_per_row=_N_CHAINS, n_threads=1)
+    # Chains begin with few to nearly all units on: if they then agree, it is not because they began alike.
+    begin = (chains.uniforms(parameters.n_hidden) < np.linspace(0.05, 0.95, _N_CHAINS)).astype(float)
+    chains.draw_given(natural.bias[:, None] + natural.coupling @ begin, 1)
+    chains.sweep_natural(natural, _N_BURN_IN, 1)
+    out = np.empty((_N_CHAINS, _N_DRAWS, parameters.n_hidden), dtype=bool)
     for k in range(_N_DRAWS):
-        chains.sweep(parameters, _SWEEPS_BETWEEN, n_threads)
-        drawn = rng.random(chains.fields.shape) < expit(-chains.fields)
-        out[:, :, k] = drawn.T.reshape(cells.n_rows, _N_CHAINS, -1)
-    return Sampled(out)
+        chains.sweep_natural(natural, _SWEEPS_BETWEEN, 1)
+        out[:, k] = (chains.uniforms(parameters.n_hidden) < expit(-chains.fields)).T
+    return out
+
+
+def warn_if_uncertain(probabilities: Answer) -> None:
+    """Warn if sampling leaves a probability uncertain by more than 0.02, unless its chains have been reported to disagree."""
+    worst = float(probabilities.standard_error.max(initial=0.0))
+    if worst > _LARGE_ERROR and float(probabilities.r_hat.max(initial=1.0)) <= _POOR_R_HAT:
+        warn(
+            f"probabilities found by Gibbs sampling have a standard error of up to {worst:.2f}. Rows with fewer unobserved cells are "
+            f"answered exactly, and so are all rows by a model with at most {EXACT_LIMIT} hidden units",
+            SamplingWarning,
+        )
 
 
 def _summary(values: Array) -> tuple[Array, Array, Array]:

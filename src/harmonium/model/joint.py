@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
+from harmonium.cells import Cells
 from harmonium.model.endpoint_states import EndpointStates
-from harmonium.model.hidden import Answer
-from harmonium.model.known_rows import KnownRows, groups_of_intervals, own_interval
+from harmonium.model.hidden import Answer, Hidden
+from harmonium.model.intervals import groups_of_intervals, own_interval
 from harmonium.typing import Array
 
 __all__ = ["joint_density", "joint_survival"]
 
 
-def joint_survival(rows: KnownRows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
+class _Rows(Protocol):
+    """Rows with their hidden states."""
+
+    @property
+    def cells(self) -> Cells: ...
+
+    @property
+    def hidden(self) -> Hidden: ...
+
+    def endpoint(self, column: int, states: Array, within: tuple[float, float]) -> EndpointStates: ...
+
+
+def joint_survival(rows: _Rows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
     """P(x_1 > u_1, x_2 > u_2, ...) given all cells (eq. 22), on the grid of some positions for each column.
 
     Returns
@@ -32,7 +46,7 @@ def joint_survival(rows: KnownRows, columns: Sequence[int], positions: Sequence[
     return _on_grid(rows, columns, positions, of_endpoint)
 
 
-def joint_density(rows: KnownRows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
+def joint_density(rows: _Rows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
     """The density at the points of a grid, as :func:`joint_survival`; NaN where an event time is known."""
 
     def of_endpoint(states: EndpointStates, at: Array) -> Array:
@@ -43,7 +57,7 @@ def joint_density(rows: KnownRows, columns: Sequence[int], positions: Sequence[A
 
 
 def _on_grid(
-    rows: KnownRows, columns: Sequence[int], positions: Sequence[Array], of_endpoint: Callable[[EndpointStates, Array], Array]
+    rows: _Rows, columns: Sequence[int], positions: Sequence[Array], of_endpoint: Callable[[EndpointStates, Array], Array]
 ) -> Answer:
     """Products over endpoints, which are independent given the state, averaged over states."""
     intervals = [own_interval(rows.cells, column) for column in columns]

@@ -7,7 +7,7 @@ states had nothing been known of the endpoint, S(u | a) = sum q S_h(u) / sum q S
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,12 @@ from scipy.special import logsumexp
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.model.endpoint_states import EndpointStates
-from harmonium.model.hidden import Answer, Enumerated, Hidden, hidden_given, row_chunks
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.model.hidden import Answer, Enumerated, Hidden, hidden_given, row_chunks, warn_if_uncertain
+from harmonium.model.intervals import groups_of_intervals, own_interval
+from harmonium.model.joint import joint_density, joint_survival
+from harmonium.typing import Array, Booleans
 
-__all__ = ["KnownRows", "groups_of_intervals", "own_interval"]
+__all__ = ["KnownRows"]
 
 _SMALLEST_PROBABILITY = 1e-200  # of being event-free until a, below which a row's own table is made; and of survival, for a hazard
 
@@ -37,10 +39,15 @@ class KnownRows:
     @classmethod
     def of(cls, parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Iterator[KnownRows]:
         """All rows of a table, as many at a time as fit into memory."""
-        natural = parameters.natural()
+        natural, seed = parameters.natural(), int(rng.integers(2**63))  # one for all chunks, so that these do not matter
         for rows in row_chunks(cells, parameters.n_hidden):
             part = cells.part(rows)
-            yield cls(natural, part, hidden_given(parameters, part, rng, n_threads))
+            yield cls(natural, part, hidden_given(parameters, part, np.random.default_rng(seed), n_threads))
+
+    @property
+    def exact(self) -> bool:
+        """Whether answers are free of sampling error."""
+        return isinstance(self.hidden, Enumerated)
 
     def part(self, rows: Booleans) -> KnownRows:
         """Some of the rows."""
@@ -59,6 +66,7 @@ class KnownRows:
         point = lower == upper
         answer.mean[point] = np.where(positions < lower[point, None], 1.0, 0.0)
         before = (positions <= lower[:, None]) & ~point[:, None]
+        warn_if_uncertain(answer)
         return Answer(np.where(before, 1.0, np.clip(answer.mean, 0.0, 1.0)), answer.standard_error, answer.r_hat)
 
     def density(self, column: int, positions: Array) -> Answer:
@@ -105,6 +113,20 @@ class KnownRows:
             chosen = np.arange(lower.size) == row
             out[row] = self.part(chosen).survival(column, positions[row : row + 1]).mean[0, 0]
         return out
+
+    def expected_hidden(self) -> Array:
+        """p(h = 1) of every hidden unit (eq. 7), (rows, hidden)."""
+        return self.hidden.expected()
+
+    def joint_survival(self, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
+        """P(x_1 > u_1, x_2 > u_2, ...) given all cells (eq. 22)."""
+        answer = joint_survival(self, columns, positions)
+        warn_if_uncertain(answer)
+        return answer
+
+    def joint_density(self, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
+        """The density at the points of a grid."""
+        return joint_density(self, columns, positions)
 
     # --- how ---
 
@@ -172,17 +194,3 @@ class KnownRows:
 
         part = self.hidden.part(chosen).average(by_state, groups_of_intervals(low, high))
         answer.mean[chosen], answer.standard_error[chosen], answer.r_hat[chosen] = part.mean, part.standard_error, part.r_hat
-
-
-def own_interval(cells: Cells, column: int) -> tuple[Array, Array]:
-    """What is known of an endpoint: bounds on the unit interval, (0, 1] if nothing."""
-    lower, upper = cells.column(column)
-    return np.where(np.isnan(lower), 0.0, lower), np.where(np.isnan(upper), 1.0, upper)
-
-
-def groups_of_intervals(*bounds: Array) -> Integers:
-    """Numbers of groups of rows that have the same bounds."""
-    if all(bound.size == 0 or (bound == bound[0]).all() for bound in bounds):
-        return np.zeros(bounds[0].size, dtype=np.int64)
-    groups: Integers = np.unique(np.column_stack(bounds), axis=0, return_inverse=True)[1].reshape(-1)
-    return groups

@@ -7,9 +7,11 @@ that found it unlikely has a smaller weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from harmonium.engine.choice_of_method import CLOSED_FORM, ENUMERATE, INTEGRATE, SAMPLE
 from harmonium.model.hidden import Answer
 from harmonium.model.prognosis import ModelPrognosis, Prognosis
 from harmonium.model.quantiles import invert_survival
@@ -37,6 +39,13 @@ class MixturePrognosis(Prognosis):
     def n_rows(self) -> int:
         """How many rows."""
         return self.parts[0].n_rows
+
+    @property
+    def methods(self) -> Any:
+        """How each row is answered: by the component that is furthest from a closed form."""
+        order = np.array([CLOSED_FORM, ENUMERATE, INTEGRATE, SAMPLE])
+        ranks = [np.argmax(part.methods[:, None] == order, axis=1) for part in self.parts]
+        return order[np.max(ranks, axis=0)]
 
     def _average(self, question: Callable[[ModelPrognosis], Array]) -> Array:
         total: Array | None = None

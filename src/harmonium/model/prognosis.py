@@ -15,22 +15,24 @@ import numpy as np
 
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
-from harmonium.engine.states import EXACT_LIMIT
+from harmonium.model.finding import FoundRows, find_rows
 from harmonium.model.hidden import Answer, stacked
-from harmonium.model.joint import joint_density, joint_survival
-from harmonium.model.known_rows import KnownRows
 from harmonium.model.quantiles import invert_survival
 from harmonium.model.restricted_mean import restricted_mean
+from harmonium.model.rows import Rows
 from harmonium.table.checks import check_times
 from harmonium.table.encoding import Encoding, event_position
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["ModelPrognosis", "Prognosis", "endpoint_place"]
 
-_KEPT = 1 << 25  # probabilities of states (rows times states) that are kept between questions; beyond, they are found for each
 _END = 1.0 - 1e-9  # positions beyond which an endless time scale has its limit
+
+
+Joint = Callable[[Rows, list[int], list[Array]], Answer]
+"""A question about several columns of some rows at once."""
 
 
 def endpoint_place(names: Sequence[str], endpoint: str | None) -> int:
@@ -79,8 +81,8 @@ class Prognosis(ABC):
     def survival(self, endpoint: str | None = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
         """Probability of no event until each time (eq. 20), (rows, times).
 
-        With ``return_diagnostics`` also an :class:`~harmonium.model.hidden.Answer` that has Monte-Carlo errors, which are zero up to 14
-        hidden units.
+        With ``return_diagnostics`` also an :class:`~harmonium.model.hidden.Answer` that has Monte-Carlo errors, which are zero in rows
+        that were not sampled.
         """
         e, at = self._asked(endpoint, times)
         answer = self._survival(e, self._scale(e).to_unit(at))
@@ -149,13 +151,13 @@ class Prognosis(ABC):
         """
         places, at = self._grid(times)
         positions = [self._scale(e).to_unit(own) for e, own in zip(places, at, strict=True)]
-        return self._joint(joint_survival, places, positions)
+        return self._joint(lambda rows, columns, at: rows.joint_survival(columns, at), places, positions)
 
     def joint_density(self, times: Mapping[str, Any]) -> Array:
         """Density of several event times together, as ``joint_survival``."""
         places, at = self._grid(times)
         positions = [event_position(self._scale(e).to_unit(own)) for e, own in zip(places, at, strict=True)]
-        out = self._joint(joint_density, places, positions)
+        out = self._joint(lambda rows, columns, at: rows.joint_density(columns, at), places, positions)
         for axis, (e, own) in enumerate(zip(places, at, strict=True), start=1):
             slope = np.exp(self._scale(e).log_slope(own))
             out = out * slope.reshape([-1 if k == axis else 1 for k in range(out.ndim)])
@@ -167,6 +169,14 @@ class Prognosis(ABC):
     @abstractmethod
     def n_rows(self) -> int:
         """How many rows."""
+
+    @property
+    @abstractmethod
+    def methods(self) -> Any:
+        """How each row is answered: "closed form", "enumerate", "integrate" or "sample" (:mod:`harmonium.engine.choice_of_method`).
+
+        Only sampled answers have an error, and depend on the seed.
+        """
 
     @abstractmethod
     def _survival(self, e: int, positions: Array) -> Answer: ...
@@ -190,7 +200,7 @@ class Prognosis(ABC):
     def _risk(self, e: int) -> Array: ...
 
     @abstractmethod
-    def _joint(self, question: Callable[..., Answer], places: list[int], positions: list[Array]) -> Array: ...
+    def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array: ...
 
     # --- what was asked ---
 
@@ -230,43 +240,54 @@ class ModelPrognosis(Prognosis):
         self.parameters = parameters
         self.cells = cells
         self._seed, self._n_threads = seed, n_threads
-        self._found: list[KnownRows] | None = None
+        self._found: list[FoundRows] | None = None
 
     @property
     def n_rows(self) -> int:
         """How many rows."""
         return self.cells.n_rows
 
+    @property
+    def methods(self) -> Any:
+        """How each row is answered."""
+        out = np.empty(self.n_rows, dtype="<U11")
+        for found in self._parts():
+            out[found.places] = found.methods
+        return out
+
     def hidden(self) -> Array:
         """p(h = 1) of every hidden unit (eq. 7), (rows, hidden units)."""
-        return np.concatenate([rows.hidden.expected() for rows in self.rows()])
+        return self._each(lambda rows: rows.expected_hidden())
 
-    def rows(self) -> Iterator[KnownRows]:
-        """All rows with their hidden states, in parts that fit into memory; kept if all of them do."""
+    def _parts(self) -> Iterator[FoundRows]:
+        """All rows with what they were found by, in parts that fit into memory; kept if all of them do."""
         if self._found is not None:
             yield from self._found
             return
-        kept: list[KnownRows] | None = [] if self.cells.n_rows << min(self.parameters.n_hidden, EXACT_LIMIT) <= _KEPT else None
-        for part in KnownRows.of(self.parameters, self.cells, np.random.default_rng(self._seed), self._n_threads):
-            if kept is not None:
-                kept.append(part)
+        kept: list[FoundRows] | None = []
+        for part in find_rows(self.parameters, self.cells, self._seed, self._n_threads):
             yield part
+            if kept is not None and part.may_be_kept:
+                kept.append(part)
+            else:
+                kept = None
         self._found = kept
 
-    def _each(self, question: Callable[[KnownRows], Array]) -> Array:
-        return np.concatenate([question(rows) for rows in self.rows()])
+    def _each(self, question: Callable[[Rows], Array]) -> Array:
+        """The answers of all parts, in the order of the rows."""
+        answers = [(part.places, question(part.rows)) for part in self._parts()]
+        return _in_order([places for places, _ in answers], np.concatenate([answer for _, answer in answers]))
 
     def _survival(self, e: int, positions: Array) -> Answer:
         column = self.encoding.column_of(e)
-        return stacked([rows.survival(column, positions) for rows in self.rows()])
+        answers = [(part.places, part.rows.survival(column, positions)) for part in self._parts()]
+        places, found = [place for place, _ in answers], stacked([answer for _, answer in answers])
+        return Answer(*(_in_order(places, array) for array in (found.mean, found.standard_error, found.r_hat)))
 
     def _survival_at(self, e: int, positions: Array) -> Array:
-        column, start, parts = self.encoding.column_of(e), 0, []
-        for rows in self.rows():
-            stop = start + rows.cells.n_rows
-            parts.append(rows.survival_at(column, positions[start:stop]))
-            start = stop
-        return np.concatenate(parts)
+        column = self.encoding.column_of(e)
+        answers = [(part.places, part.rows.survival_at(column, positions[part.places])) for part in self._parts()]
+        return _in_order([places for places, _ in answers], np.concatenate([answer for _, answer in answers]))
 
     def _density(self, e: int, positions: Array) -> Array:
         column = self.encoding.column_of(e)
@@ -278,7 +299,7 @@ class ModelPrognosis(Prognosis):
 
     def _quantile(self, e: int, level: float) -> Array:
         column = self.encoding.column_of(e)
-        return self._each(lambda rows: _quantile(rows, column, level, exact=self.parameters.n_hidden <= EXACT_LIMIT))
+        return self._each(lambda rows: _quantile(rows, column, level, exact=rows.exact))
 
     def _restricted_mean(self, e: int, until: float) -> Array:
         column, scale = self.encoding.column_of(e), self._scale(e)
@@ -288,12 +309,17 @@ class ModelPrognosis(Prognosis):
         column = self.encoding.column_of(e)
         return -self._each(lambda rows: rows.mean_position(column).mean[:, 0])
 
-    def _joint(self, question: Callable[..., Answer], places: list[int], positions: list[Array]) -> Array:
+    def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array:
         columns = [self.encoding.column_of(e) for e in places]
         return self._each(lambda rows: question(rows, columns, positions).mean)
 
 
-def _quantile(rows: KnownRows, column: int, level: float, *, exact: bool) -> Array:
+def _in_order(places: list[Integers], answers: Array) -> Array:
+    """Answers of all parts in the order of their rows."""
+    return answers if len(places) == 1 else np.asarray(answers[np.argsort(np.concatenate(places))])
+
+
+def _quantile(rows: Rows, column: int, level: float, *, exact: bool) -> Array:
     """Where survival falls to a level; the event itself where it is known."""
     lower, upper = rows.cells.column(column)
     out = np.where(lower == upper, lower, np.nan)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from harmonium.model.known_rows import KnownRows, groups_of_intervals, own_interval
+from harmonium.model.intervals import groups_of_intervals, own_interval
+from harmonium.model.rows import Rows
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
 
 __all__ = ["restricted_mean"]
 
 
-def restricted_mean(rows: KnownRows, column: int, scale: TimeScale, until: float) -> Array:
+def restricted_mean(rows: Rows, column: int, scale: TimeScale, until: float) -> Array:
     """Mean of the event time or ``until``, whichever comes first (eq. 24), for every row.
 
     Until when a row is known to be event-free, survival is one; from there on it is integrated, on the time scale where time is endless.
@@ -28,5 +29,5 @@ def restricted_mean(rows: KnownRows, column: int, scale: TimeScale, until: float
         end = until if upper[row] >= 1.0 else min(until, float(scale.from_unit(upper[row : row + 1])[0]))
         positions, weights = scale.integration_nodes(start, end)
         part = rows if own.all() else rows.part(own)
-        out[own] = start + part.survival(column, positions).mean @ weights
+        out[own] = start + np.sum(part.survival(column, positions).mean * weights, axis=1)  # a row's sum by itself
     return out

@@ -86,8 +86,8 @@ class SurvivalModel(ABC):
         return_array : bool
             An array (rows, times) rather than step functions.
         return_diagnostics : bool
-            Also return an :class:`~harmonium.model.hidden.Answer` with Monte-Carlo errors and R-hat. Up to 14 hidden units answers are
-            exact, and its errors zero.
+            Also return an :class:`~harmonium.model.hidden.Answer` with Monte-Carlo errors and R-hat. Its errors are zero where
+            answers are exact: up to 14 hidden units, and beyond in rows with few missing values.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class SurvivalModel(ABC):
             What was observed, as in ``fit``.
         kind : "conditional" or "joint"
             Of the endpoints given the covariates, or of both. Numeric covariates count in their standardised unit. Beyond 14 hidden units
-            it is estimated by annealed importance sampling.
+            it is estimated by annealed importance sampling, unless little of a row is unobserved.
 
         Returns
         -------

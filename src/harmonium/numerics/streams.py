@@ -8,6 +8,7 @@ whichever thread runs it, and numbers for neighbouring chains come from vector i
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from math import exp, log, sqrt
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from harmonium.numerics.compilation import compiled
 
-__all__ = ["fill_uniform", "normal", "open_uniform", "spawn"]
+__all__ = ["fill_uniform", "normal", "open_uniform", "spawn", "streams_of"]
 
 _ROTATE_23 = np.uint64(23)
 _ROTATE_41 = np.uint64(64 - 23)
@@ -67,6 +68,27 @@ def spawn(rng: np.random.Generator, n_streams: int) -> NDArray[np.uint64]:
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes; got {rng!r}")
     return np.ascontiguousarray(rng.integers(0, 2**64, size=(n_streams, 4), dtype=np.uint64).T)
+
+
+def streams_of(content: bytes, seed: int, n_streams: int) -> NDArray[np.uint64]:
+    """Streams that belong to some content: they depend on it and on the seed, and on nothing else.
+
+    Parameters
+    ----------
+    content : bytes
+        Whatever the streams are to serve.
+    seed : int
+        Below 2^64 and not negative.
+    n_streams : int
+        How many streams.
+
+    Examples
+    --------
+    >>> bool((streams_of(b"a row", 0, 2) == streams_of(b"a row", 0, 2)).all()), bool((streams_of(b"a row", 1, 2) == 0).any())
+    (True, False)
+    """
+    digest = blake2b(content, digest_size=32, key=seed.to_bytes(8, "little")).digest()
+    return spawn(np.random.default_rng(int.from_bytes(digest, "little")), n_streams)
 
 
 @compiled(inline=True)

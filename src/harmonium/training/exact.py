@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from harmonium.engine.exact import LogMassSum
+from harmonium.engine.integrated_sum import IntegratedLogMassSum
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import InterruptionWarning, warn
@@ -38,7 +39,10 @@ _LEVEL = 1e-4  # projected gradient per row and standard deviation below which t
 
 
 class Exact(BaseEstimator):  # type: ignore[misc]
-    """Fit by maximising the exact penalised likelihood (eq. 14); up to 14 hidden units.
+    """Fit by maximising the exact penalised likelihood (eq. 14).
+
+    Up to 14 hidden units their states are enumerated. With more, what is not observed is integrated instead (eq. 28), which every row of
+    the objective must allow: at most two unobserved event times, one other missing number and 64 combinations of missing levels per row.
 
     Settings are checked when they are used. The fit has converged if the last run of the optimiser ended because the objective or its
     gradient had settled, or because its line search found nothing better where the projected gradient is below 1e-4: the objective is
@@ -78,11 +82,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_threads: int | None = None,
     ) -> Fit:
         """Maximise the objective; see :class:`harmonium.training.trainer.Trainer`."""
-        l2 = self._check(n_hidden)
+        l2 = self._check()
         if start is not None:
             check_start(start, objective, n_hidden)
         coordinates = Coordinates.of_data(objective.recorded, n_hidden, objective.conditional)
-        total = LogMassSum(objective.terms(), n_threads)
+        total = _sum_of_log_masses(objective, n_hidden, n_threads)
         problem = PenalisedLikelihood(total, coordinates, objective.recorded.n_rows, prior_precisions(coordinates, l2))
         converged = False
         try:
@@ -96,6 +100,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
                     _warn_of(result, coordinates)
+                _warn_if_unresolved(total)
         except (KeyboardInterrupt, StopTraining) as reason:
             if problem.current is None:
                 raise
@@ -104,10 +109,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             z = problem.current
         return Fit(history.best or problem.parameters_at(z), converged, l2, problem.n_evaluations)
 
-    def _check(self, n_hidden: int) -> float:
+    def _check(self) -> float:
         """Refuse settings that make no sense; return the penalty to begin with."""
-        if n_hidden > EXACT_LIMIT:
-            raise ValueError(f"the exact trainer takes at most {EXACT_LIMIT} hidden units; found {n_hidden}. Use the contrastive trainer")
         if not (isinstance(self.l2, str) and self.l2 == "auto"):
             require_number("l2", self.l2, least=0.0, instead='"auto" or ')
         require_whole_number("n_starts", self.n_starts, least=1)
@@ -144,6 +147,28 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             bounds=Bounds(*problem.coordinates.bounds()),
             callback=note,
             options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
+        )
+
+
+def _sum_of_log_masses(objective: Objective, n_hidden: int, n_threads: int | None) -> LogMassSum | IntegratedLogMassSum:
+    """The log-likelihood: by enumeration, or beyond that by integration if all rows allow it."""
+    if n_hidden <= EXACT_LIMIT:
+        return LogMassSum(objective.terms(), n_threads)
+    try:
+        return IntegratedLogMassSum(objective.terms(), n_hidden, n_threads)
+    except ValueError as error:
+        raise ValueError(
+            f"the exact trainer enumerates hidden states up to {EXACT_LIMIT} hidden units; {error}. Use fewer hidden units, or the "
+            "contrastive trainer"
+        ) from error
+
+
+def _warn_if_unresolved(total: LogMassSum | IntegratedLogMassSum) -> None:
+    n_unresolved = getattr(total, "n_unresolved", 0)
+    if n_unresolved:
+        warn(
+            f"the log masses of {n_unresolved} rows were not integrated to full accuracy: their densities are too narrow",
+            ConvergenceWarning,
         )
 
 
