@@ -153,7 +153,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 def _sum_of_log_masses(objective: Objective, n_hidden: int, n_threads: int | None) -> LogMassSum | IntegratedLogMassSum:
     """The log-likelihood: by enumeration, or beyond that by integration if all rows allow it."""
     if n_hidden <= EXACT_LIMIT:
-        return LogMassSum(objective.terms(), n_threads)
+        return LogMassSum([term.distinct() for term in objective.terms()], n_threads)
     try:
         return IntegratedLogMassSum(objective.terms(), n_hidden, n_threads)
     except ValueError as error:
