@@ -36,6 +36,7 @@ class PlainTarget(hm.SurvivalHarmonium):
         return super().score(X, as_times(y))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_of_scikit_learn_pass():
     model = PlainTarget(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=3), random_state=0)

@@ -68,7 +68,7 @@ COMMANDS = {
     "a horizon too early": ([*FIT, *OS, "--horizon", "5"], "horizon must not lie before"),
     "a horizon of an unknown endpoint": ([*FIT, *OS, "--horizon", "rfs=500"], "'rfs'"),
     "an unknown time scale": ([*FIT, *OS, "--time-scale", "lin"], "--time-scale"),
-    "too many units for the exact trainer": ([*FIT, *OS, "--trainer", "exact", "--hidden", 20, "--json"], "at most 14"),
+    "too many units for the exact trainer": ([*FIT, *OS, "--trainer", "exact", "--hidden", 20, "--json"], "up to 14 hidden units"),
     "a negative number of units": ([*FIT, *OS, "--hidden", -1], "--hidden"),
     "a model file of another ending": (["fit", "data.csv", *OS, "-o", "new.csv"], "must end with .harmonium"),
     "an output that exists": ([*PREDICT[:-1], "data.parquet"], "data.parquet exists", "--force"),

@@ -30,6 +30,7 @@ def test_figures_need_matplotlib(statement):
     assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: figures need matplotlib: pip install 'harmonium[plots]'"
 
 
+@pytest.mark.slow
 def test_everything_but_figures_works_without_matplotlib():
     statements = "import harmonium as hm; hm.SurvivalHarmonium, hm.load, hm.evaluate, hm.datasets.load_nvalt8()"
     assert python(f"{WITHOUT}\n{statements}", "matplotlib,typer,rich,dash,pyarrow.parquet").returncode == 0

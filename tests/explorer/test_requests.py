@@ -137,6 +137,7 @@ def test_an_upload_of_50_mb_is_refused_and_the_server_goes_on(model, schema, app
         connection.close()
 
 
+@pytest.mark.slow
 def test_twenty_clients_at_once_get_their_own_answers(model, schema, page):
     ages = [str(40 + number) for number in range(20)]
 

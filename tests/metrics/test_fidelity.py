@@ -14,6 +14,8 @@ import harmonium as hm
 from harmonium.metrics.fidelity import Fidelity
 from tests.metrics.fidelity_tables import INF, REAL, covariate, halves, one_endpoint, table
 
+pytestmark = pytest.mark.slow
+
 # --- alike ---
 
 

@@ -21,6 +21,7 @@ POSITIONS = np.array([0.0, 1e-6, 0.01, 0.1, 0.3, 0.5, 0.77, 0.95, 0.9999, 1.0])
 TIMES = [6.0, 12.0, 24.0]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.3, 1.0, 1.5]))
 def test_answers_are_those_of_enumeration(seed, strength):
@@ -133,6 +134,7 @@ def test_answers_of_every_method_are_the_same_alone_in_a_table_and_in_any_order(
             np.testing.assert_array_equal(ordered[k], alone[0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
 def test_parts_of_a_table_do_not_matter(large, mixed, monkeypatch):
     kept = ask_everything(large.prognosis(mixed))

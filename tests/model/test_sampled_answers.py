@@ -123,6 +123,7 @@ def test_chains_that_do_not_mix_are_reported():
         survival(parameters, Cells.all_free(layout, 1), 1, np.array([0.3]), np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_dependence_of_a_large_model_is_that_of_its_draws(monkeypatch):
     rng = np.random.default_rng(3)
     parameters = random_parameters(EVERY_UNIT, 3, rng)

@@ -80,6 +80,7 @@ def test_where_nothing_can_be_written_a_whole_fit_says_once_that_it_compiles(unw
     assert warned[0].startswith("<string> CompilationWarning compiled code cannot be kept")
 
 
+@pytest.mark.slow
 def test_where_something_can_be_written_nothing_is_said(unwritable, tmp_path):
     result, *warned = run({**unwritable, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})
     assert result.startswith("[1.0, 2.718] True /")
