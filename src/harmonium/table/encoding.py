@@ -12,7 +12,8 @@ import pandas as pd
 
 from harmonium.errors import EndpointWarning, TableError, collecting_problems, warn
 from harmonium.table.checks import check_training_table
-from harmonium.table.columns import Column, learn_column
+from harmonium.table.column_summary import ColumnSummary
+from harmonium.table.columns import Column, conclude_column, learn_column
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import follow_up_of
@@ -75,6 +76,26 @@ class Encoding:
         encoding = cls(tuple(columns), endpoints)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         return encoding, encoding._encoded(frame, numbers)
+
+    @classmethod
+    def concluded(
+        cls,
+        columns: Sequence[ColumnSummary],
+        endpoints: Sequence[EndpointSummary],
+        roles: Mapping[Any, str],
+        time_scale: str,
+        horizon: float | Mapping[str, float] | None,
+    ) -> Encoding:
+        """As :meth:`learn`, from summaries of a table that lies elsewhere."""
+        found: list[Column] = []
+        learned: tuple[LearnedEndpoint, ...] = ()
+        with collecting_problems() as problems:
+            for summary in columns:
+                with problems.catching():
+                    found.append(conclude_column(summary, roles.get(summary.name)))
+            with problems.catching():
+                learned = conclude_endpoints(endpoints, time_scale, horizon)
+        return cls(tuple(found), learned)
 
     @cached_property
     def endpoint_names(self) -> tuple[str, ...]:

@@ -34,4 +34,5 @@ def observed_counts(times: EndpointSummary) -> ObservedCounts:
     """Of one endpoint."""
     known = ~times.unknown
     kinds = (known, times.event, known & ~times.event & ~times.censored, known & times.censored)
-    return ObservedCounts(*(int(times.count[kind].sum()) for kind in kinds), times.late_entries)
+    rows, events, intervals, censored = (int(times.count[kind].sum()) for kind in kinds)
+    return ObservedCounts(rows, events, intervals, censored, times.late_entries)

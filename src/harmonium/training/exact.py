@@ -13,14 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import InterruptionWarning, warn
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
-from harmonium.training.objective import Objective
+from harmonium.training.objective import ExactObjective
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.trainer import Fit, check_start
@@ -69,7 +68,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        objective: Objective,
+        objective: ExactObjective,
         n_hidden: int,
         *,
         rng: np.random.Generator,
@@ -81,9 +80,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         l2 = self._check(n_hidden)
         if start is not None:
             check_start(start, objective, n_hidden)
-        coordinates = Coordinates.of_data(objective.recorded, n_hidden, objective.conditional)
-        total = LogMassSum(objective.terms(), n_threads)
-        problem = PenalisedLikelihood(total, coordinates, objective.recorded.n_rows, prior_precisions(coordinates, l2))
+        coordinates = objective.coordinates(n_hidden)
+        problem = PenalisedLikelihood(objective.likelihood(n_threads), coordinates, objective.n_rows, prior_precisions(coordinates, l2))
         converged = False
         try:
             with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower

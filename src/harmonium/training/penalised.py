@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
 from harmonium.training.coordinates import Coordinates
+from harmonium.training.objective import LogLikelihood
 from harmonium.typing import Array, Integers
 
 __all__ = ["PenalisedLikelihood", "evidence_precision", "prior_precisions"]
@@ -26,7 +26,7 @@ class PenalisedLikelihood:
 
     Attributes
     ----------
-    total : LogMassSum
+    total : LogLikelihood
         The log-likelihood.
     coordinates : Coordinates
     n_rows : int
@@ -38,7 +38,7 @@ class PenalisedLikelihood:
         The last iterate.
     """
 
-    total: LogMassSum
+    total: LogLikelihood
     coordinates: Coordinates
     n_rows: int
     precisions: Array
