@@ -31,6 +31,7 @@ __all__ = [
     "predict_quantile",
     "predict_restricted_mean",
     "predict_survival_function",
+    "single_threaded",
 ]
 
 
@@ -149,11 +150,12 @@ def _endpoint_of(model: SurvivalModel, endpoint: str | None) -> str:
 def _answers(model: SurvivalModel, X: Any, given: Any, ask: Callable[[Any], Array], meta: Any) -> Any:
     if given is not None:
         require_paired(X, given, "given")
-    answering = dask.delayed(_single_threaded(model))
+    answering = dask.delayed(single_threaded(model))
     return X.map_partitions(_answer, given, answering, ask, meta, meta=meta)
 
 
-def _single_threaded(model: SurvivalModel) -> Any:
+def single_threaded(model: SurvivalModel) -> Any:
+    """The fitted model as a task asks it: with one thread."""
     fitted = model.fitted
     with_jobs = getattr(fitted, "with_jobs", None)
     return with_jobs(1) if with_jobs is not None else fitted
@@ -198,7 +200,7 @@ def impute(
     if y is not None:
         require_paired(X, y)
     outcomes = [None] * X.npartitions if y is None else y.to_delayed()
-    answering, shown = dask.delayed(_single_threaded(model)), _example(model, X, y)
+    answering, shown = dask.delayed(single_threaded(model)), _example(model, X, y)
     lazy = [
         dask.delayed(_imputed)(part, known, answering, n_draws, within_range, (random_state, number), shown)
         for number, (part, known) in enumerate(zip(X.to_delayed(), outcomes, strict=True))
@@ -214,7 +216,7 @@ def impute(
 def _example(model: SurvivalModel, X: Any, y: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Columns and types of a completed table."""
     with silenced(HarmoniumWarning):
-        columns, times = model.fitted.impute(X._meta_nonempty, None, random_state=0)[0]
+        columns, times = single_threaded(model).impute(X._meta_nonempty, None, random_state=0)[0]
     return X._meta.astype(columns.dtypes), (times if y is None else y._meta).iloc[:0]
 
 

@@ -43,8 +43,8 @@ class Moments:
         """Of numbers without NaN; None if there are none."""
         if not numbers.size:
             return None
-        size = float(np.abs(numbers).max()) or 1.0
-        scaled = numbers / size
+        size = float(np.abs(numbers).max())
+        scaled = numbers / (size or 1.0)
         return cls(numbers.size, size, float(scaled.mean()), float(scaled.var()), float(numbers.min()), float(numbers.max()))
 
     def merged(self, other: Moments) -> Moments:
@@ -58,7 +58,7 @@ class Moments:
         (4.0, 8.666666667)
         """
         size, n = max(self.size, other.size), self.n + other.n
-        mine, theirs = self.size / size, other.size / size
+        mine, theirs = self.size / (size or 1.0), other.size / (size or 1.0)
         mean, step = self.mean * mine, other.mean * theirs - self.mean * mine
         spread = self.n * self.variance * mine**2 + other.n * other.variance * theirs**2 + step**2 * (self.n * other.n / n)
         lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)

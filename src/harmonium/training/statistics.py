@@ -55,7 +55,8 @@ class StatisticsSummary:
             statistics = block.unit.statistics(values)
             statistics[np.isnan(values)] = np.nan
             with np.errstate(invalid="ignore"):
-                n[block.statistics], mean[block.statistics], spread[block.statistics] = _moments(statistics.reshape(len(values), -1))
+                found = _moments(statistics.reshape(len(values), n[block.statistics].size))
+            n[block.statistics], mean[block.statistics], spread[block.statistics] = found
             representatives.append(_representatives(block, values))
         levels, counts = zip(*representatives, strict=True)
         return cls(n, mean, spread, levels, counts)
