@@ -1,5 +1,8 @@
 """A fit over partitions is the fit of the whole table."""
 
+import pickle
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -201,3 +204,15 @@ def test_an_evaluation_depends_on_cells_and_parameters_alone():
         again, same = partitions.EncodedPartition(objective).value_and_natural_gradient(natural)
         assert value == again
         np.testing.assert_array_equal(gradient.coupling, same.coupling)
+
+
+def test_what_is_prepared_does_not_travel_but_is_counted():
+    rng = np.random.default_rng(0)
+    objective = Objective(random_cells(EVERY_UNIT, 60, rng), np.zeros((60, 2)), 1.0)
+    natural = random_parameters(EVERY_UNIT, 2, rng, 0.3).natural()
+    used = partitions.EncodedPartition(objective)
+    size = len(pickle.dumps(used))
+    value, _ = used.value_and_natural_gradient(natural)
+    assert len(pickle.dumps(used)) == size
+    assert pickle.loads(pickle.dumps(used)).value_and_natural_gradient(natural)[0] == value
+    assert size < sys.getsizeof(used) < 10 * size

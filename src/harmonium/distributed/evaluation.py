@@ -58,7 +58,7 @@ def evaluate(
     observed = [right_censored(known, name) for name in names]
     grids = [grid_of(own, times) for own in observed]
     briers = [IntegratedBrier.of(own, own, grid) for own, grid in zip(observed, grids, strict=True)]
-    asked = dask.delayed((single_threaded(model), list(zip(names, places, grids, briers, strict=True)), likelihood))
+    asked = dask.delayed((single_threaded(model), list(zip(names, places, grids, briers, strict=True)), likelihood), traverse=False)
     lazy = [dask.delayed(_answers)(*part, asked) for part in zip(X.to_delayed(), y.to_delayed(), strict=True)]
     answers = [part for part in dask.compute(*lazy) if part]
     rows = []

@@ -150,7 +150,7 @@ def _endpoint_of(model: SurvivalModel, endpoint: str | None) -> str:
 def _answers(model: SurvivalModel, X: Any, given: Any, ask: Callable[[Any], Array], meta: Any) -> Any:
     if given is not None:
         require_paired(X, given, "given")
-    answering = dask.delayed(single_threaded(model))
+    answering = dask.delayed(single_threaded(model), traverse=False)
     return X.map_partitions(_answer, given, answering, ask, meta, meta=meta)
 
 
@@ -200,7 +200,7 @@ def impute(
     if y is not None:
         require_paired(X, y)
     outcomes = [None] * X.npartitions if y is None else y.to_delayed()
-    answering, shown = dask.delayed(single_threaded(model)), _example(model, X, y)
+    answering, shown = dask.delayed(single_threaded(model), traverse=False), _example(model, X, y)
     lazy = [
         dask.delayed(_imputed)(part, known, answering, n_draws, within_range, (random_state, number), shown)
         for number, (part, known) in enumerate(zip(X.to_delayed(), outcomes, strict=True))

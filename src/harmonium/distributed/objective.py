@@ -42,7 +42,7 @@ class DistributedTable:
 
     def objective(self, conditional: float) -> DistributedObjective:
         """The partitions are encoded where they are, and stay there."""
-        encoding, tied = (dask.delayed(value) for value in (self.encoding, self.tied))
+        encoding, tied = (dask.delayed(value, traverse=False) for value in (self.encoding, self.tied))
         lazy = [dask.delayed(partitions.encode)(X, y, encoding, tied, conditional) for X, y in self.parts]
         return DistributedObjective(self.client, self.encoding.layout, self.n_rows, conditional, self.client.compute(lazy))
 

@@ -34,6 +34,8 @@ __all__ = ["MOST_LEVELS", "EncodedPartition", "Summary", "add_gradients", "encod
 MOST_LEVELS = 10_000
 """Levels of a column, beyond which it is refused."""
 
+_PREPARED_BYTES = 50_000_000  # about what a log-likelihood keeps of assembled rows
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -158,10 +160,11 @@ class EncodedPartition:
         return {"objective": self.objective, "_likelihood": None}
 
     def __sizeof__(self) -> int:
-        """Bytes, by which Dask decides what a worker can keep: the cells, and as much again for what is prepared from them."""
+        """Bytes, by which Dask decides what a worker can keep in memory: the cells, and what is prepared from them."""
         cells = self.objective.recorded
         arrays = {id(array): array.nbytes for array in (*cells.lower, *cells.upper, self.objective.entry)}
-        return 2 * sum(arrays.values()) + 1000
+        of_cells = sum(arrays.values())
+        return of_cells + min(5 * of_cells, _PREPARED_BYTES) + 1000
 
     def statistics(self) -> StatisticsSummary:
         """Means and scales."""
