@@ -105,6 +105,26 @@ def test_all_problems_are_named_with_their_partition(client):
     assert "partition 0: column 'visits' mixes numbers and text; found 'many' in row 30" in str(caught.value)
 
 
+def test_one_mistake_in_many_partitions_is_not_said_a_hundred_times(client):
+    frame = cohort(60)
+    frame["age"] = np.inf
+    with pytest.raises(TableError) as caught:
+        fitted(client, frame, *[2] * 30)
+    assert len(caught.value.problems) == 21
+    assert str(caught.value).endswith("and 10 more problems in other partitions")
+
+
+def test_with_more_times_than_are_kept_the_model_is_nearly_the_same(client, monkeypatch):
+    frame = cohort()
+    exact = fitted(client, frame, 300, 300)
+    monkeypatch.setattr("harmonium.table.endpoint_summary.MOST_TIMES", 450)
+    cut_short = fitted(client, frame, 300, 300)
+    X, _ = both(frame)
+    mine, theirs = (model.fitted_.predict_survival_function(X, times=[12, 24], return_array=True) for model in (cut_short, exact))
+    assert not np.array_equal(mine, theirs)
+    np.testing.assert_allclose(mine, theirs, atol=0.02)  # times are cut to a few per cent
+
+
 def test_bad_times_are_named_with_their_partition(client):
     frame = cohort(200)
     frame.loc[150, "os_mth"] = -1.0

@@ -97,6 +97,16 @@ def test_completed_tables_keep_what_was_observed(model, frame):
     assert ages.is_unique  # partitions have random numbers of their own
 
 
+def test_categories_that_dask_does_not_know_are_kept(model, frame):
+    X, y = collections(frame)
+    X["stage"] = X["stage"].astype("category")
+    assert not X["stage"].cat.known
+    completed = hd.impute(model, X, y)[0][0].compute()
+    assert not completed.isna().any().any()
+    known = frame["stage"].notna()
+    assert (completed["stage"].astype(object)[known] == frame["stage"][known]).all()
+
+
 def test_without_endpoints_they_are_drawn(model, frame):
     X, _ = collections(frame)
     _, times = hd.impute(model, X)[0]

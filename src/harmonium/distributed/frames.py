@@ -217,7 +217,12 @@ def _example(model: SurvivalModel, X: Any, y: Any) -> tuple[pd.DataFrame, pd.Dat
     """Columns and types of a completed table."""
     with silenced(HarmoniumWarning):
         columns, times = single_threaded(model).impute(X._meta_nonempty, None, random_state=0)[0]
-    return X._meta.astype(columns.dtypes), (times if y is None else y._meta).iloc[:0]
+    return X._meta.astype(_fixed_types(columns)), (times if y is None else y._meta).iloc[:0]
+
+
+def _fixed_types(frame: pd.DataFrame) -> dict[Any, Any]:
+    """Types that all partitions must share; those of pandas categories may differ, and Dask need not know them."""
+    return {name: dtype for name, dtype in frame.dtypes.items() if not isinstance(dtype, pd.CategoricalDtype)}
 
 
 def _imputed(
@@ -227,4 +232,4 @@ def _imputed(
         return [shown] * n_draws
     rng = np.random.default_rng(seed)
     found = model.impute(X, y, n_draws=n_draws, within_range=within_range, random_state=rng)
-    return [(completed.astype(shown[0].dtypes), times[shown[1].columns]) for completed, times in found]
+    return [(completed.astype(_fixed_types(shown[0])), times[shown[1].columns]) for completed, times in found]

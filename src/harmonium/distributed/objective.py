@@ -18,7 +18,7 @@ from harmonium.distributed import partitions
 from harmonium.distributed.clusters import paired_partitions
 from harmonium.distributed.tree import lazy_tree, tree
 from harmonium.engine.parameters import Natural
-from harmonium.errors import IndexWarning, TableError, warn
+from harmonium.errors import IndexWarning, Problem, TableError, warn
 from harmonium.model.fitting import Recipe
 from harmonium.table.checks import warn_of_ignored, warn_of_leak
 from harmonium.table.columns import check_role
@@ -28,6 +28,8 @@ from harmonium.training.coordinates import Coordinates
 from harmonium.training.ties import TiedTimes
 
 __all__ = ["DistributedObjective", "DistributedTable", "learn_table"]
+
+_MOST_SHOWN = 20  # problems of a table
 
 
 @dataclass(frozen=True)
@@ -106,13 +108,19 @@ def learn_table(client: Any, recipe: Recipe, X: Any, y: Any) -> DistributedTable
     lazy = [dask.delayed(partitions.summarise)(*part, roles, number) for number, part in enumerate(parts)]
     found: partitions.Summary = client.compute(lazy_tree(partitions.merge_summaries, lazy)).result()
     if found.problems:
-        raise TableError(dict.fromkeys(found.problems))
+        raise TableError(_shown(list(dict.fromkeys(found.problems))))
     if not found.n_rows:
         raise TableError("the table has no rows")
     summaries = [found.columns[name] for name in X.columns]
     encoding = Encoding.concluded(summaries, found.endpoints, roles, recipe.time_scale, recipe.horizon)
     _warn_of(found, encoding, roles)
     return DistributedTable(client, encoding, found.n_rows, tuple(map(TiedTimes.of, found.endpoints)), parts)
+
+
+def _shown(problems: list[Problem]) -> list[Problem]:
+    """The first few, since one mistake may be in every partition."""
+    left_out = len(problems) - _MOST_SHOWN
+    return problems if left_out <= 0 else [*problems[:_MOST_SHOWN], Problem(f"and {left_out} more problems in other partitions")]
 
 
 def _warn_of(found: partitions.Summary, encoding: Encoding, roles: dict[Any, str]) -> None:

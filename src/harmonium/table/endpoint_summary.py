@@ -75,8 +75,8 @@ class EndpointSummary:
         late = 0 if entry is None else int((entry > 0.0).sum())
         return cls(name, *_distinct(lower, upper, lower == upper, np.ones(lower.size, dtype=np.int64)), late, first, last)
 
-    def merged(self, other: EndpointSummary, most: int = MOST_TIMES) -> EndpointSummary:
-        """Of the rows of both; times are cut if there are more than ``most`` distinct pairs."""
+    def merged(self, other: EndpointSummary, most: int | None = None) -> EndpointSummary:
+        """Of the rows of both; times are cut if there are more than ``most`` distinct pairs, by default :data:`MOST_TIMES`."""
         digits = min(self.digits, other.digits)
         parts = [part if part.digits == digits else part._cut(digits) for part in (self, other)]
         columns = ("lower", "upper", "event", "count")
@@ -89,7 +89,7 @@ class EndpointSummary:
             max(self.last, other.last),
             digits,
         )
-        return out.within(most)
+        return out.within(MOST_TIMES if most is None else most)
 
     def within(self, most: int) -> EndpointSummary:
         """At most so many pairs, if times can be cut that far."""
