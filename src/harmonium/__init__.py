@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harmonium.version import __version__
 
 if TYPE_CHECKING:
-    from harmonium import datasets, distributed, errors, metrics, plots, units
+    from harmonium import datasets, errors, metrics, plots, units
     from harmonium.estimator import SurvivalHarmonium
     from harmonium.metrics.evaluation import evaluate
     from harmonium.metrics.fidelity import fidelity
@@ -34,7 +34,6 @@ __all__ = [
     "SurvivalHarmoniumCV",
     "__version__",
     "datasets",
-    "distributed",
     "endpoints",
     "errors",
     "evaluate",
