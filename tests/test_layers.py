@@ -25,6 +25,7 @@ LAYERS = [
     "pooling",
     "estimator",
     "search",
+    "distributed",
     "plots",
     "report",
     "studies",

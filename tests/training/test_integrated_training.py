@@ -6,7 +6,7 @@ import pytest
 import harmonium as hm
 from harmonium.cells import Cells, Layout
 from harmonium.engine.integrated_sum import IntegratedLogMassSum
-from harmonium.training import exact
+from harmonium.training import objective as objective_module
 from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
@@ -37,7 +37,7 @@ def fit(cells, n_hidden, conditional=1.0, **settings):
 def test_integration_trains_as_enumeration_does(monkeypatch):
     cells = table(12, np.random.default_rng(0))
     enumerated = fit(cells, 3, max_iter=6)[0].parameters.to_vector()
-    monkeypatch.setattr(exact, "EXACT_LIMIT", 2)
+    monkeypatch.setattr(objective_module, "EXACT_LIMIT", 2)
     integrated = fit(cells, 3, max_iter=6)[0].parameters.to_vector()
     np.testing.assert_allclose(integrated, enumerated, rtol=1e-5, atol=1e-6)
 
@@ -65,7 +65,7 @@ def test_a_row_that_cannot_be_integrated_is_named():
 
 
 def test_integrals_that_have_not_converged_are_reported(monkeypatch):
-    monkeypatch.setattr(exact, "EXACT_LIMIT", 2)
+    monkeypatch.setattr(objective_module, "EXACT_LIMIT", 2)
     monkeypatch.setattr("harmonium.engine.integrated_sum._MOST_ROUNDS", 1)
     monkeypatch.setattr("harmonium.engine.axes._MASS_TOLERANCE", 1e-30)
     with pytest.warns(UserWarning, match="rows were not integrated to full accuracy|has not converged") as caught:

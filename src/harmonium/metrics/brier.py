@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ from harmonium.errors import MetricWarning, warn
 from harmonium.metrics.observed import Estimate, Observed, observe
 from harmonium.metrics.undefined import undefined
 from harmonium.table.product_limit import ProductLimit
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["at_times", "brier_score", "integrated", "integrated_brier_score"]
+__all__ = ["IntegratedBrier", "at_times", "brier_score", "integrated", "integrated_brier_score"]
 
 
 def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> Array:
@@ -87,7 +88,7 @@ def at_times(observed: Observed, train: Observed, survival: Any, times: Any) -> 
     """The Brier score at each time; ``survival`` is of all rows of the table."""
     observed, survival, times = _inputs(observed, train, survival, times)
     scores = np.full(times.size, np.nan)
-    usable = _usable("the Brier score", observed, train, survival, times)
+    usable = _usable("the Brier score", observed, train, times, survival)
     if usable.any():
         losses = _Losses(observed, train.censoring())
         for k in np.flatnonzero(usable):
@@ -102,25 +103,85 @@ def integrated(observed: Observed, train: Observed, survival: Any, times: Any, m
     The score is a mean over subjects, so its error is the standard deviation of what they contribute, over the root of their number.
     With late entry, it is a ratio at every time, and the error that of its linear approximation. The weights are taken as known.
     """
-    observed, survival, times = _inputs(observed, train, survival, times)
-    usable = _usable(metric, observed, train, survival, times)
-    distinct, first = np.unique(times[usable], return_index=True)
-    if distinct.size == 0:
-        return Estimate(np.nan, np.nan)  # the warning has been given
-    if distinct.size == 1:
-        return Estimate(undefined(f"{metric} of {observed.name!r}", "only one time is left"), np.nan)
-    columns = np.flatnonzero(usable)[first]
-    losses, share = _Losses(observed, train.censoring()), _trapezoid(distinct)
-    value, influence = 0.0, np.zeros(observed.time.size)
-    for time, part, k in zip(distinct, share, columns, strict=True):
-        squared, counted = losses.at(time, survival[:, k])
-        n_counted = counted.sum()
-        score = float(squared.sum() / n_counted)
-        value += part * score
-        influence += (part / n_counted) * (squared - score * counted)
-    n = influence.size
-    error = float(np.sqrt(n / (n - 1)) * np.linalg.norm(influence)) if n > 1 else np.nan
-    return Estimate(float(value), error)
+    survival = np.asarray(survival, dtype=np.float64)
+    score = IntegratedBrier.of(observed, train, np.atleast_1d(np.asarray(times, dtype=np.float64)), metric)
+    _check_shape(observed, survival, score.n_times)
+    return score.concluded(observed, *score.losses(observed, survival))
+
+
+@dataclass(frozen=True)
+class IntegratedBrier:
+    """The integrated Brier score in steps, for predictions that arrive in parts.
+
+    What depends on all rows is found first; then every part's contributions; then the score.
+
+    Attributes
+    ----------
+    metric : str
+        Its name in warnings.
+    n_times : int
+        Of the predictions.
+    times, columns : ndarray
+        Distinct times at which the score can be estimated, and where they are among those of the predictions.
+    n_counted : ndarray
+        Subjects that count at each of these times.
+    end : float
+        The last time in training: who was observed for longer is known to be event-free until then.
+    censoring : ProductLimit
+        Its distribution in training.
+    """
+
+    metric: str
+    n_times: int
+    times: Array
+    columns: Integers
+    n_counted: Integers
+    end: float
+    censoring: ProductLimit
+
+    @classmethod
+    def of(cls, observed: Observed, train: Observed, times: Array, metric: str = "the integrated Brier score") -> IntegratedBrier:
+        """For the subjects of all parts together."""
+        end = float(train.time.max()) if train.time.size else np.inf
+        cut = observed.cut_at(end)
+        usable = _usable(metric, cut, train, times)
+        distinct, first = np.unique(times[usable], return_index=True)
+        if distinct.size == 1:
+            undefined(f"{metric} of {observed.name!r}", "only one time is left")
+            distinct, first = distinct[:0], first[:0]
+        counted = np.array([cut.entered_before(time).sum() for time in distinct], dtype=np.int64)
+        return cls(metric, times.size, distinct, np.flatnonzero(usable)[first], counted, end, train.censoring())
+
+    def losses(self, observed: Observed, survival: Array) -> tuple[Array, Array]:
+        """What each subject of a part contributes to the score, and the sum of squared differences of the part at each time.
+
+        ``survival`` is of all rows of the part's table.
+        """
+        part = observed.cut_at(self.end)
+        survival = survival if part.rows.all() else survival[part.rows]
+        own, sums, losses = np.zeros(part.time.size), np.zeros(self.times.size), _Losses(part, self.censoring)
+        for k, (time, share, n_counted) in enumerate(zip(self.times, self._shares, self.n_counted, strict=True)):
+            squared, _ = losses.at(time, survival[:, self.columns[k]])
+            own += (share / n_counted) * squared
+            sums[k] = squared.sum()
+        return own, sums
+
+    def concluded(self, observed: Observed, own: Array, sums: Array) -> Estimate:
+        """The score, from the contributions of all subjects in order, and from the sums of all parts."""
+        if not self.times.size:
+            return Estimate(np.nan, np.nan)  # the warning has been given
+        if not np.isfinite(sums).all():
+            return Estimate(undefined(f"{self.metric} of {observed.name!r}", "predictions are missing or infinite"), np.nan)
+        scores, influence, cut = sums / self.n_counted, own.copy(), observed.cut_at(self.end)
+        for time, share, score, n_counted in zip(self.times, self._shares, scores, self.n_counted, strict=True):
+            influence -= (share / n_counted) * score * cut.entered_before(time)
+        n = influence.size
+        error = float(np.sqrt(n / (n - 1)) * np.linalg.norm(influence)) if n > 1 else np.nan
+        return Estimate(float(self._shares @ scores), error)
+
+    @property
+    def _shares(self) -> Array:
+        return _trapezoid(self.times) if self.times.size else np.empty(0)
 
 
 class _Losses:
@@ -155,23 +216,27 @@ def _trapezoid(times: Array) -> Array:
 def _inputs(observed: Observed, train: Observed, survival: Any, times: Any) -> tuple[Observed, Array, Array]:
     times = np.atleast_1d(np.asarray(times, dtype=np.float64))
     survival = np.asarray(survival, dtype=np.float64)
-    n_rows = observed.rows.size
-    if times.ndim != 1 or survival.shape != (n_rows, times.size):
-        found = f"{survival.shape} and {times.shape}"
-        raise ValueError(f"survival must have a row for each of {n_rows} subjects and a column for each time; found {found}")
+    _check_shape(observed, survival, times.size)
     if train.time.size:  # who was observed for longer than anybody in training is known to be event-free until then
         observed = observed.cut_at(train.time.max())
     return observed, survival if observed.rows.all() else survival[observed.rows], times
 
 
-def _usable(metric: str, observed: Observed, train: Observed, survival: Array, times: Array) -> Booleans:
+def _check_shape(observed: Observed, survival: Array, n_times: int) -> None:
+    n_rows = observed.rows.size
+    if survival.shape != (n_rows, n_times):
+        found = f"{survival.shape} and {(n_times,)}"
+        raise ValueError(f"survival must have a row for each of {n_rows} subjects and a column for each time; found {found}")
+
+
+def _usable(metric: str, observed: Observed, train: Observed, times: Array, survival: Array | None = None) -> Booleans:
     """Times at which the score can be estimated; a warning says if there are others."""
     nowhere = np.zeros(times.size, dtype=bool)
     metric = f"{metric} of {observed.name!r}"
     if not (observed.event.any() and train.event.any()):
         undefined(metric, "there are no events" if train.event.any() else "there are no events where the censoring is estimated")
         return nowhere
-    if not np.isfinite(survival).all():
+    if survival is not None and not np.isfinite(survival).all():
         undefined(metric, "predictions are missing or infinite")
         return nowhere
     first, last = observed.time.min(), observed.time.max()

@@ -18,7 +18,7 @@ from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.typing import Array
 
-__all__ = ["evaluate"]
+__all__ = ["endpoint_log_likelihood", "evaluate", "evaluation_row", "mean_log_likelihood"]
 
 
 def evaluate(
@@ -102,19 +102,31 @@ def evaluate(
     rows = []
     for e, name in zip(places, names, strict=True):
         observed = right_censored(known, name)
-        row: dict[str, float] = {"rows": int(something_observed(known)[:, e].sum()), "events": int(known.event[:, e].sum())}
-        row |= _metrics(predictions, observed, observed if train is None else right_censored(train, name), times, n_bins)
-        found = _log_likelihood(model, X, y, known, e) if with_likelihood else Estimate(np.nan, np.nan)
-        rows.append(row | _columns("log_likelihood", found))
+        own_train, grid = observed if train is None else right_censored(train, name), grid_of(observed, times)
+        brier = integrated(observed, own_train, predictions.survival(observed, grid), grid)
+        risk, own_survival = predictions.risk(observed), predictions.own_survival(observed)
+        row = evaluation_row(known, e, observed, own_train, grid, n_bins, risk, own_survival, brier)
+        values = endpoint_log_likelihood(model, X, y, known, e) if with_likelihood else None
+        rows.append(row | _columns("log_likelihood", mean_log_likelihood(known, e, values)))
     return pd.DataFrame(rows, index=pd.Index(names, name="endpoint"))
 
 
-def _metrics(predictions: Predictions, observed: Observed, train: Observed, times: Any, n_bins: int) -> dict[str, float]:
-    """Of one endpoint, all but the likelihood."""
-    risk, grid = predictions.risk(observed), grid_of(observed, times)
-    brier = integrated(observed, train, predictions.survival(observed, grid), grid)
-    calibrated = calibration(observed, predictions.own_survival(observed), n_bins)
+def evaluation_row(
+    known: Endpoints,
+    e: int,
+    observed: Observed,
+    train: Observed,
+    grid: Array,
+    n_bins: int,
+    risk: Array,
+    own_survival: Array,
+    brier: Estimate,
+) -> dict[str, float]:
+    """Of one endpoint, all but the likelihood; ``risk`` and ``own_survival`` are of all rows."""
+    calibrated = calibration(observed, own_survival, n_bins)
     return {
+        "rows": int(something_observed(known)[:, e].sum()),
+        "events": int(known.event[:, e].sum()),
         **_columns("concordance", harrell(observed, risk, with_error=True)),
         **_columns("concordance_ipcw", uno(observed, train, risk, with_error=True)),
         **_columns("integrated_brier_score", brier),
@@ -136,12 +148,18 @@ def _kaplan_meier_ibs(observed: Observed, train: Observed, grid: Array) -> float
         return integrated(observed, train, np.broadcast_to(survival, (entry.size, grid.size)), grid).value
 
 
-def _log_likelihood(model: Any, X: Any, y: Any, known: Endpoints, e: int) -> Estimate:
-    """Of one endpoint, the others being unknown: the mean over rows in which something is known."""
-    rows = something_observed(known)[:, e]
+def endpoint_log_likelihood(model: Any, X: Any, y: Any, known: Endpoints, e: int) -> Array:
+    """Of one endpoint in all rows, the others being unknown."""
     names = getattr(model, "endpoint_names_", None) or getattr(model, "endpoint_names", known.names)
     only = _only(known, e, names, getattr(y, "index", getattr(X, "index", None)))
-    values = np.asarray(model.log_likelihood(X, only), dtype=np.float64)[rows]
+    return np.asarray(model.log_likelihood(X, only), dtype=np.float64)
+
+
+def mean_log_likelihood(known: Endpoints, e: int, of_rows: Array | None) -> Estimate:
+    """The mean over rows in which something is known of an endpoint; NaN if it was not asked for."""
+    if of_rows is None:
+        return Estimate(np.nan, np.nan)
+    values = of_rows[something_observed(known)[:, e]]
     if not values.size or np.isnan(values).any():
         reason = "it is missing for some rows" if values.size else "there are no rows"
         return Estimate(undefined(f"the mean log-likelihood of {known.names[e]!r}", reason), np.nan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from harmonium.training.ties import ties_as_intervals
 from harmonium.training.trainer import Trainer
 from harmonium.typing import Array
 
-__all__ = ["Encoded", "Recipe", "encode_training_table", "fit_model"]
+__all__ = ["Encoded", "Recipe", "TrainingTable", "encode_training_table", "fit_model"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,21 @@ class Recipe:
         }
 
 
+class TrainingTable(Protocol):
+    """An encoded training table, wherever its rows are."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """What was learned from it."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    def objective(self, conditional: float) -> Any:
+        """What the trainer maximises."""
+
+
 @dataclass(frozen=True)
 class Encoded:
     """A training table, encoded."""
@@ -72,6 +87,11 @@ class Encoded:
     encoding: Encoding
     covariates: Array
     known: Endpoints
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return len(self.covariates)
 
     def objective(self, conditional: float) -> Objective:
         """The objective of training, in which tied event times are intervals."""
@@ -98,7 +118,7 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
 
 def fit_model(
     recipe: Recipe,
-    table: Encoded,
+    table: TrainingTable,
     *,
     start: Fitted | None = None,
     validation: tuple[Any, Any] | None = None,
@@ -130,7 +150,7 @@ def fit_model(
     rows = history.to_frame()
     training = TrainingSummary(
         settings=recipe.settings(random_state),
-        n_rows=len(table.covariates),
+        n_rows=table.n_rows,
         n_iter=max(1, len(rows)),
         n_evaluations=found.n_evaluations,
         l2=found.l2,

@@ -28,9 +28,17 @@ from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import as_typed
 from harmonium.table.learned_endpoint import LearnedEndpoint
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
-__all__ = ["check_given", "check_index", "check_times", "check_training_table"]
+__all__ = [
+    "check_given",
+    "check_index",
+    "check_times",
+    "check_training_table",
+    "equal_times",
+    "warn_of_ignored",
+    "warn_of_leak",
+]
 
 _FEW_ROWS, _LARGE_PART = 10, 0.25  # of rows in which a covariate equals an observed time, beyond which that is no coincidence
 _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
@@ -62,9 +70,7 @@ def check_training_table(
     frame: pd.DataFrame, columns: Sequence[Column], numbers: Mapping[Any, Array], roles: Mapping[Any, str], y: Endpoints
 ) -> None:
     """Warn about covariates that are probably none, or not what they seem."""
-    ignored = [column.name for column in columns if column.role == "ignored" and roles.get(column.name) != "ignored"]
-    if ignored:
-        warn(f"columns without information take no part in the model: {', '.join(map(repr, ignored))}", IgnoredColumnWarning)
+    warn_of_ignored(columns, roles)
     for column in columns:
         if column.name in roles:
             continue
@@ -73,6 +79,13 @@ def check_training_table(
         elif column.role != "ignored":
             _warn_of_text_among_numbers(frame[column.name])
     _warn_of_leaked_times(numbers, y)
+
+
+def warn_of_ignored(columns: Sequence[Column], roles: Mapping[Any, str]) -> None:
+    """Columns that carry no information, unless the user knows."""
+    ignored = [column.name for column in columns if column.role == "ignored" and roles.get(column.name) != "ignored"]
+    if ignored:
+        warn(f"columns without information take no part in the model: {', '.join(map(repr, ignored))}", IgnoredColumnWarning)
 
 
 def _warn_of_identifier(series: pd.Series) -> None:
@@ -107,15 +120,24 @@ def _is_number(text: str) -> bool:
 def _warn_of_leaked_times(numbers: Mapping[Any, Array], y: Endpoints) -> None:
     """A covariate that holds an endpoint's times, or those of one that was not named, gives away what is to be predicted."""
     for column, values in numbers.items():
-        for e, name in enumerate(y.names):
-            known = (y.lower[:, e] > 0.0) & ~np.isnan(values)
-            same = values[known] == y.lower[known, e]
-            if same.sum() >= _FEW_ROWS and same.mean() > _LARGE_PART:
-                warn(
-                    f"column {column!r} equals the observed time of endpoint {name!r} in {same.sum()} of {known.sum()} rows; "
-                    "what is known only afterwards is no covariate: leave it out",
-                    LeakageWarning,
-                )
+        for name, same, known in zip(y.names, *equal_times(values, y), strict=True):
+            warn_of_leak(column, name, int(same), int(known))
+
+
+def equal_times(values: Array, y: Endpoints) -> tuple[Integers, Integers]:
+    """In how many rows a covariate equals the observed time of each endpoint, and in how many both are known."""
+    known = (y.lower > 0.0) & ~np.isnan(values)[:, None]
+    return (known & (y.lower == values[:, None])).sum(axis=0), known.sum(axis=0)
+
+
+def warn_of_leak(column: Any, endpoint: str, n_same: int, n_known: int) -> None:
+    """Warn if a covariate equals an observed time too often for a coincidence."""
+    if n_same >= _FEW_ROWS and n_same > _LARGE_PART * n_known:
+        warn(
+            f"column {column!r} equals the observed time of endpoint {endpoint!r} in {n_same} of {n_known} rows; "
+            "what is known only afterwards is no covariate: leave it out",
+            LeakageWarning,
+        )
 
 
 def check_times(endpoint: LearnedEndpoint, times: Array) -> None:

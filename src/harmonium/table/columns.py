@@ -13,23 +13,21 @@ the row: dates, lists, text mixed with numbers, infinite values, and text with s
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
-from numbers import Real
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pandas.api import types
 
 from harmonium.errors import TableError, UnseenLevelWarning, warn
-from harmonium.table.frames import as_typed, distinct_values, numbers_of, row_of
+from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
+from harmonium.table.frames import as_typed, distinct_values, row_of
 from harmonium.typing import Array, Integers
 
 if TYPE_CHECKING:
     from harmonium.units.contract import Unit
 
-__all__ = ["ROLES", "Column", "infer_column", "learn_column"]
+__all__ = ["ROLES", "Column", "check_role", "conclude_column", "infer_column", "learn_column"]
 
 ROLES = ("numeric", "binary", "categorical", "ignored")
 
@@ -87,7 +85,7 @@ class Column:
         Levels are compared as Python does: True, 1 and 1.0 are the same, "1" is another.
         """
         if self.role == "numeric":
-            return ((_finite_numbers(series) if numbers is None else numbers) - self.mean) / self.scale
+            return ((finite_numbers(series) if numbers is None else numbers) - self.mean) / self.scale
         places, distinct = distinct_values(series) if len(series) > _FEW else _places_of_few(series)
         code_of = {level: float(code) for code, level in enumerate(self.levels)}
         codes: Array = np.array([*(code_of.get(value, np.nan) for value in distinct), np.nan])[places]
@@ -163,117 +161,47 @@ def infer_column(series: pd.Series, role: str | None = None) -> Column:
 
 def learn_column(series: pd.Series, role: str | None = None) -> tuple[Column, Array | None]:
     """As :func:`infer_column`, together with the numbers of a numeric column, which have been read on the way."""
+    check_role(series.name, role)
+    summary, numbers = summarise_column(series, role)
+    column = conclude_column(summary, role)
+    return column, numbers if column.role == "numeric" else None
+
+
+def check_role(name: Any, role: str | None) -> None:
+    """Refuse a role that there is not."""
     if role is not None and role not in ROLES:
-        raise TableError(f"the role of column {series.name!r} must be one of {', '.join(ROLES)}; found {role!r}", column=series.name)
-    missing = float(series.isna().mean()) if len(series) else 0.0
+        raise TableError(f"the role of column {name!r} must be one of {', '.join(ROLES)}; found {role!r}", column=name)
+
+
+def conclude_column(summary: ColumnSummary, role: str | None = None) -> Column:
+    """The column of which this is the summary, in the role that was given or that its values suggest."""
+    name, missing = summary.name, summary.n_missing / summary.n_rows if summary.n_rows else 0.0
     if role == "ignored":
-        return Column(series.name, "ignored", "object", missing=missing), None
-    content, kind = _content(series)
-    numbers = _finite_numbers(series) if content == "numbers" or role == "numeric" else None
-    if numbers is not None:
-        n_distinct = np.unique(numbers[~np.isnan(numbers)]).size
-        if (role is None and n_distinct > 2) or (role == "numeric" and n_distinct > 1):
-            column = _numeric(series.name, kind if content == "numbers" else "float64", numbers)
-            return replace(column, missing=missing), numbers
-    categories = tuple(_plain(series.name, series.cat.categories)) if content == "category" else ()
-    levels = _levels(series, categories)
-    ordered = bool(series.cat.ordered) if content == "category" else False
-    role = _role_with_levels(series, role, levels)
-    return Column(series.name, role, kind, levels, categories=categories, ordered=ordered, missing=missing), None
+        return Column(name, "ignored", "object", missing=missing)
+    moments = summary.moments
+    if moments is not None and summary.is_numeric_as(role):
+        mean, scale = moments.size * moments.mean, moments.size * float(np.sqrt(moments.variance)) or moments.size
+        kind = summary.kind if summary.content == "numbers" else "float64"
+        return Column(name, "numeric", kind, (), mean, scale, moments.lowest, moments.highest, missing=missing)
+    levels = summary.sorted_levels()
+    role = _role_with_levels(summary, role, levels)
+    return Column(name, role, summary.kind, levels, categories=summary.categories, ordered=summary.ordered, missing=missing)
 
 
-def _role_with_levels(series: pd.Series, role: str | None, levels: tuple[Any, ...]) -> str:
+def _role_with_levels(summary: ColumnSummary, role: str | None, levels: tuple[Any, ...]) -> str:
     """What a column with these levels is, if it can be what was asked for."""
     if len(levels) < 2:
         return "ignored"
     if role == "binary" and len(levels) > 2:
         raise TableError(
-            f"column {series.name!r} cannot be binary: it has {len(levels)} levels, {list(levels)[:5]} among them", column=series.name
+            f"column {summary.name!r} cannot be binary: it has {len(levels)} levels, {list(levels)[:5]} among them", column=summary.name
         )
     if role is not None:
         return role
-    if len(levels) > max(_MOST_LEVELS, len(series) // 2):
+    if len(levels) > max(_MOST_LEVELS, summary.n_rows // 2):
         raise TableError(
-            f"column {series.name!r} has {len(levels)} levels in {len(series)} rows and looks like an identifier; "
+            f"column {summary.name!r} has {len(levels)} levels in {summary.n_rows} rows and looks like an identifier; "
             "drop it, or state its role",
-            column=series.name,
+            column=summary.name,
         )
     return "binary" if len(levels) == 2 else "categorical"
-
-
-def _numeric(name: Any, kind: str, numbers: Array) -> Column:
-    observed = numbers[~np.isnan(numbers)]
-    size = float(np.abs(observed).max())  # squares of very large or small numbers would leave the range
-    scale = size * float((observed / size).std()) or size
-    mean, lowest, highest = size * float((observed / size).mean()), float(observed.min()), float(observed.max())
-    return Column(name, "numeric", kind, mean=mean, scale=scale, lowest=lowest, highest=highest)
-
-
-def _content(series: pd.Series) -> tuple[str, str]:
-    """What the column holds (category, booleans, numbers or text), and the pandas type in which to give it back."""
-    dtype = series.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return "category", "category"
-    ordinary = "[" not in str(dtype)  # unlike int64[pyarrow] or Sparse[float64, nan], which need not be there where a model is loaded
-    for content, holds, usual in _DTYPES:
-        if holds(dtype):
-            return content, str(dtype) if ordinary else usual
-    if not (types.is_object_dtype(dtype) or types.is_string_dtype(dtype)):
-        raise TableError(
-            f"column {series.name!r} has the type {dtype}, which cannot be modelled; turn it into numbers or categories", column=series.name
-        )
-    inferred = types.infer_dtype(series, skipna=True)
-    if inferred in _OBJECTS:
-        content, usual = _OBJECTS[inferred]
-        return content, str(dtype) if content == "text" and ordinary else usual
-    text = np.array([isinstance(value, str) for value in series], dtype=bool)
-    other = series.notna().to_numpy() & ~np.array([isinstance(value, Real | Decimal) for value in series], dtype=bool)
-    row = row_of(other)
-    if row is None:
-        return "numbers", "float64"
-    wrong = "mixes numbers and text" if text.any() else "must hold numbers, text or booleans"
-    raise TableError(f"column {series.name!r} {wrong}; found {series.iloc[row]!r} in row {row}", column=series.name, row=row)
-
-
-_DTYPES = (
-    ("booleans", types.is_bool_dtype, "boolean"),
-    ("numbers", types.is_integer_dtype, "Int64"),
-    ("numbers", types.is_float_dtype, "float64"),
-)
-
-_OBJECTS = {  # what pandas infers of a column of objects
-    "string": ("text", "object"),
-    "boolean": ("booleans", "bool"),
-    "integer": ("numbers", "int64"),
-    "floating": ("numbers", "float64"),
-    "mixed-integer-float": ("numbers", "float64"),
-    "decimal": ("numbers", "float64"),
-    "empty": ("text", "object"),
-}
-
-
-def _finite_numbers(series: pd.Series) -> Array:
-    numbers = numbers_of(series)
-    row = row_of(np.isinf(numbers))
-    if row is not None:
-        raise TableError(
-            f"column {series.name!r} must hold finite numbers; found {numbers[row]:g} in row {row}", column=series.name, row=row
-        )
-    return numbers
-
-
-def _levels(series: pd.Series, categories: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Distinct values: pandas categories in their order, all else sorted."""
-    present = set(_plain(series.name, pd.unique(series.dropna())))
-    return tuple(level for level in categories if level in present) if categories else tuple(sorted(present))
-
-
-def _plain(name: Any, values: Any) -> list[Any]:
-    """Levels as Python objects that compare and can be stored."""
-    plain = [value.item() if isinstance(value, np.generic) else float(value) if isinstance(value, Decimal) else value for value in values]
-    for value in plain:
-        if not isinstance(value, str | bool | int | float):
-            raise TableError(
-                f"column {name!r} has levels such as {value!r}; turn them into text with .cat.rename_categories(str)", column=name
-            )
-    return plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,21 @@ import pandas as pd
 
 from harmonium.errors import EndpointWarning, TableError, collecting_problems, warn
 from harmonium.table.checks import check_training_table
-from harmonium.table.columns import Column, learn_column
+from harmonium.table.column_summary import ColumnSummary
+from harmonium.table.columns import Column, conclude_column, learn_column
+from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.follow_up import fit_follow_up
+from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
-from harmonium.table.observed import ObservedCounts, count_observed
-from harmonium.table.time_scale import TimeScale, fit_time_scale
+from harmonium.table.observed import ObservedCounts, observed_counts
+from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.typing import Array
 
 if TYPE_CHECKING:
     from harmonium.cells import Cells, Layout
 
-__all__ = ["Encoding", "event_position"]
+__all__ = ["Encoding", "conclude_endpoints", "event_position"]
 
 _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and events this far from 0
 
@@ -70,10 +72,30 @@ class Encoding:
                     if values is not None:
                         numbers[name] = values
             with problems.catching():
-                endpoints = _learn_endpoints(y, time_scale, horizon)
+                endpoints = conclude_endpoints(summarise_endpoints(y), time_scale, horizon)
         encoding = cls(tuple(columns), endpoints)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         return encoding, encoding._encoded(frame, numbers)
+
+    @classmethod
+    def concluded(
+        cls,
+        columns: Sequence[ColumnSummary],
+        endpoints: Sequence[EndpointSummary],
+        roles: Mapping[Any, str],
+        time_scale: str,
+        horizon: float | Mapping[str, float] | None,
+    ) -> Encoding:
+        """As :meth:`learn`, from summaries of a table that lies elsewhere."""
+        found: list[Column] = []
+        learned: tuple[LearnedEndpoint, ...] = ()
+        with collecting_problems() as problems:
+            for summary in columns:
+                with problems.catching():
+                    found.append(conclude_column(summary, roles.get(summary.name)))
+            with problems.catching():
+                learned = conclude_endpoints(endpoints, time_scale, horizon)
+        return cls(tuple(found), learned)
 
     @cached_property
     def endpoint_names(self) -> tuple[str, ...]:
@@ -202,21 +224,23 @@ def _inside(position: Array) -> Array:
     return np.where(position < _SMALLEST, 0.0, np.minimum(position, 1.0 - _SMALLEST))
 
 
-def _learn_endpoints(y: Endpoints, time_scale: str, horizon: float | Mapping[str, float] | None) -> tuple[LearnedEndpoint, ...]:
-    horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(y.names, horizon)
-    unknown = [name for name in horizons if name not in y.names]
+def conclude_endpoints(
+    summaries: Sequence[EndpointSummary], time_scale: str, horizon: float | Mapping[str, float] | None
+) -> tuple[LearnedEndpoint, ...]:
+    """What is learned of the endpoints of which these are the summaries."""
+    names = [times.name for times in summaries]
+    horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(names, horizon)
+    unknown = [name for name in horizons if name not in names]
     if unknown:
-        raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, y.names))}")
-    parts = zip(y.names, fit_follow_up(y), count_observed(y), strict=True)
+        raise ValueError(f"there is no endpoint {unknown[0]!r} to have a horizon; there are {', '.join(map(repr, names))}")
     with collecting_problems() as problems:
         out = []
-        for e, (name, follow_up, counts) in enumerate(parts):
+        for times in summaries:
             with problems.catching():
-                _check_observed(name, counts)
-                lower, upper = y.lower[:, e], y.upper[:, e]
-                scale = _fit_scale(name, time_scale, lower, upper, horizons.get(name))
-                event_times = np.unique(lower[y.event[:, e]])
-                out.append(LearnedEndpoint(name, scale, _first_time(lower, upper), follow_up, counts, event_times))
+                counts = observed_counts(times)
+                _check_observed(times.name, counts)
+                scale = _fit_scale(times, time_scale, horizons.get(times.name))
+                out.append(LearnedEndpoint(times.name, scale, times.first_time, follow_up_of(times), counts, times.event_times))
     return tuple(out)
 
 
@@ -232,15 +256,8 @@ def _check_observed(name: str, counts: ObservedCounts) -> None:
         )
 
 
-def _fit_scale(endpoint: str, time_scale: str, lower: Array, upper: Array, horizon: float | None) -> TimeScale:
+def _fit_scale(times: EndpointSummary, time_scale: str, horizon: float | None) -> TimeScale:
     try:
-        return fit_time_scale(time_scale, lower, upper, horizon)
+        return time_scale_of(times, time_scale, horizon)
     except ValueError as error:
-        raise ValueError(f"endpoint {endpoint!r}: {error}") from None
-
-
-def _first_time(lower: Array, upper: Array) -> float:
-    """The smallest positive time of an endpoint."""
-    times = np.concatenate([lower, upper])
-    positive = times[(times > 0.0) & np.isfinite(times)]
-    return float(positive.min()) if positive.size else 1.0
+        raise ValueError(f"endpoint {times.name!r}: {error}") from None

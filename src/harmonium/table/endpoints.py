@@ -27,7 +27,7 @@ from harmonium.errors import Problem, TableError, collecting_problems, first_off
 from harmonium.table.frames import as_typed, columns_of, distinct_values, numbers_of, row_of, to_pandas
 from harmonium.typing import Array
 
-__all__ = ["Endpoints", "endpoints", "parse_endpoints", "refuse_variants"]
+__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "refuse_variants"]
 
 _LATEST = 1e300  # a time beyond this cannot be computed with
 _FORMS = "(time, event), or a mapping with time and event, or with lower and upper; each may have entry, and time may have event_value"
@@ -69,23 +69,31 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
     0  12.0  12.0   8.0   8.0
     1  30.5   inf   0.0   inf
     """
-    frame = to_pandas(table)
+    return _collected(to_pandas(table), definitions, whole=True)
+
+
+def endpoints_of_part(frame: pd.DataFrame, definitions: Mapping[str, Any]) -> pd.DataFrame:
+    """As :func:`endpoints`, for some rows of a table, among which there need not be an event."""
+    return _collected(frame, definitions, whole=False)
+
+
+def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], *, whole: bool) -> pd.DataFrame:
     if not definitions:
         raise ValueError(f"no endpoint was defined; give each as a keyword: {_FORMS}")
     parts: dict[tuple[str, str], Array] = {}
     with collecting_problems() as problems:
         for name, definition in definitions.items():
             with problems.catching():
-                parts |= {(name, kind): values for kind, values in _bounds_of(frame, _form(name, definition)).items()}
+                parts |= {(name, kind): values for kind, values in _bounds_of(frame, _form(name, definition), whole).items()}
     out = pd.DataFrame(parts, index=frame.index)
     parse_endpoints(out)
     return out
 
 
-def _bounds_of(frame: pd.DataFrame, form: Mapping[str, Any]) -> dict[str, Array]:
+def _bounds_of(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> dict[str, Array]:
     """Lower and upper bound of an endpoint, and entry if there is one."""
     columns_of(frame, [column for part, column in form.items() if part != "event_value"])
-    lower, upper = _from_time_and_event(frame, form) if "time" in form else _from_bounds(frame, form)
+    lower, upper = _from_time_and_event(frame, form, whole) if "time" in form else _from_bounds(frame, form)
     out = {"lower": lower, "upper": upper}
     if "entry" in form:
         entry = _from_the_start(_times(frame, form["entry"]))
@@ -129,17 +137,17 @@ def _from_the_start(times: Array) -> Array:
     return np.where(np.isnan(times), 0.0, times)
 
 
-def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
+def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
     time = _times(frame, form["time"])
     _refuse_row(np.isinf(time), time, form["time"], "must hold finite times")
     (recorded,) = columns_of(frame, [form["event"]])
-    event = _events(recorded, form.get("event_value"), known=~np.isnan(time))
+    event = _events(recorded, form.get("event_value"), ~np.isnan(time), whole)
     lower = _from_the_start(time)
     return lower, np.where(event & ~np.isnan(time), lower, np.inf)
 
 
-def _events(series: pd.Series, event_value: Any, known: Any) -> Any:
-    """Which rows saw the event; ``known`` tells which have a time."""
+def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any:
+    """Which rows saw the event; ``known`` tells which have a time, ``whole`` whether these are all rows."""
     places, distinct = distinct_values(series)
     shown = ", ".join(map(as_typed, distinct[:5]))
     row = row_of((places < 0) & known)
@@ -160,7 +168,7 @@ def _events(series: pd.Series, event_value: Any, known: Any) -> Any:
         return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
     refuse_variants(series, places, distinct, event_value)
     is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
-    if not is_event.any() and len(set(places[known])) > 1:
+    if whole and not is_event.any() and len(set(places[known])) > 1:
         raise TableError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}", column=series.name)
     return is_event[places]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from harmonium.table.endpoints import Endpoints
+from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.product_limit import product_limit
 from harmonium.typing import Array
 
-__all__ = ["FollowUp", "fit_follow_up"]
+__all__ = ["FollowUp", "follow_up_of"]
 
 _MOST_QUANTILES = 101
 
@@ -51,18 +51,14 @@ class FollowUp:
         return cls(tuple(float(value) for value in stored))
 
 
-def fit_follow_up(y: Endpoints) -> tuple[FollowUp, ...]:
-    """Of every endpoint; intervals count as events."""
-    return tuple(_fit(y.lower[:, e], np.isinf(y.upper[:, e])) for e in range(len(y.names)))
-
-
-def _fit(time: Array, censored: Any) -> FollowUp:
-    known = time > 0.0
-    time, censored = time[known], censored[known]
+def follow_up_of(times: EndpointSummary) -> FollowUp:
+    """Of one endpoint; intervals count as events."""
+    known = times.lower > 0.0
+    time, censored, count = times.lower[known], times.censored[known], times.count[known]
     if not time.size:
         return FollowUp((np.inf, np.inf))
     distinct = np.unique(time)
-    followed = product_limit(time, censored, distinct)
+    followed = product_limit(time, censored, distinct, count=count)
     shares = np.linspace(0.0, 1.0, _MOST_QUANTILES)
     place = np.searchsorted(1.0 - followed, shares, side="left")
     return FollowUp(tuple(map(float, distinct[np.minimum(place, distinct.size - 1)])))

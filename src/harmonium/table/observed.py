@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from harmonium.table.endpoint_summary import EndpointSummary
 
-from harmonium.table.endpoints import Endpoints
-
-__all__ = ["ObservedCounts", "count_observed"]
+__all__ = ["ObservedCounts", "observed_counts"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,9 @@ class ObservedCounts:
     late_entries: int
 
 
-def count_observed(y: Endpoints) -> tuple[ObservedCounts, ...]:
-    """Of every endpoint."""
-    known, open_ended = ~y.unknown, np.isinf(y.upper)
-    kinds = (known, y.event, known & ~y.event & ~open_ended, known & open_ended, y.entry > 0.0)
-    return tuple(ObservedCounts(*(int(kind[:, e].sum()) for kind in kinds)) for e in range(len(y.names)))
+def observed_counts(times: EndpointSummary) -> ObservedCounts:
+    """Of one endpoint."""
+    known = ~times.unknown
+    kinds = (known, times.event, known & ~times.event & ~times.censored, known & times.censored)
+    rows, events, intervals, censored = (int(times.count[kind].sum()) for kind in kinds)
+    return ObservedCounts(rows, events, intervals, censored, times.late_entries)

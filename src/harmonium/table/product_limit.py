@@ -16,7 +16,7 @@ from harmonium.typing import Array, Integers
 __all__ = ["ProductLimit", "count_at_risk", "product_limit"]
 
 
-def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None) -> Array:
+def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None, count: Integers | None = None) -> Array:
     """Probability that what is waited for has not happened just after each of some ascending times.
 
     Parameters
@@ -29,6 +29,8 @@ def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None
         Ascending; every time at which it happened must be among them, up to the last.
     entry : ndarray, optional
         From when each subject was observed, not later than ``time``; by default from the start.
+    count : ndarray of int, optional
+        For how many subjects each time stands, all of them observed from the start; by default for one.
 
     Examples
     --------
@@ -36,7 +38,14 @@ def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None
     >>> product_limit(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True]), np.array([1.0, 2.0, 3.0]))
     array([0.75, 0.5 , 0.  ])
     """
-    return np.cumprod(_factors(_count(time[ended], at), count_at_risk(time, at, entry)), dtype=np.float64)
+    if count is None:
+        ending, at_risk = _count(time[ended], at), count_at_risk(time, at, entry)
+    else:
+        order = np.argsort(time, kind="stable")
+        before, after = (np.searchsorted(time[order], at, side=side) for side in ("left", "right"))
+        seen, over = (np.concatenate([[0], np.cumsum(number[order])]) for number in (count, count * ended))
+        ending, at_risk = over[after] - over[before], seen[-1] - seen[before]
+    return np.cumprod(_factors(ending, at_risk), dtype=np.float64)
 
 
 def count_at_risk(time: Array, at: Array, entry: Array | None = None) -> Integers:

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from harmonium.numerics.quadrature import panel_nodes
+from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.product_limit import product_limit
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
-__all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale"]
+__all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale", "time_scale_of"]
 
 TIME_SCALES = ("kaplan-meier", "linear", "log")
 
@@ -197,33 +198,37 @@ def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None 
     >>> fit_time_scale("linear", t, t, horizon=8.0).to_unit(t)
     array([0.125, 0.25 , 0.5  ])
     """
+    return time_scale_of(EndpointSummary.of("", lower, upper), name, horizon)
+
+
+def time_scale_of(times: EndpointSummary, name: str, horizon: float | None = None) -> TimeScale:
+    """As :func:`fit_time_scale`, for what is known of an endpoint in summary."""
     if name not in TIME_SCALES:
         raise ValueError(f"time_scale must be one of {', '.join(TIME_SCALES)}; found {name!r}")
-    known = np.concatenate([lower[lower > 0.0], upper[np.isfinite(upper) & (upper > 0.0)]])
-    last = float(known.max()) if known.size else 1.0
+    last = times.last_time
     if horizon is not None and not (isinstance(horizon, Real) and 0.0 < horizon < np.inf):
         raise ValueError(f"the horizon must be a positive number; found {horizon!r}")
     if horizon is not None and horizon < last:
         raise ValueError(f"the horizon must not lie before the last observed time, {last:g}; found {horizon:g}")
     end = _BEYOND * last if horizon is None else float(horizon)
     if name == "log":
-        unit = float(np.median(known)) if known.size else 1.0
+        unit = times.median_time()
         return TimeScale(name, unit, (0.0, float(np.log1p(end / unit))), (0.0, 1.0), end)
     if name == "linear":
         return TimeScale(name, 0.0, (0.0, end), (0.0, 1.0), end)
-    knots, values = _kaplan_meier_knots(lower, upper, last)
+    knots, values = _kaplan_meier_knots(times, last)
     return TimeScale(name, 0.0, knots, values, horizon=np.inf if horizon is None else end)
 
 
-def _kaplan_meier_knots(lower: Array, upper: Array, last: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _kaplan_meier_knots(times: EndpointSummary, last: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Knots at quantiles of the event distribution, and their values. Without events, half of the scale lies beyond follow-up.
 
     Intervals count as events at their middle. If follow-up goes on so long after the last event that the exponential would be through
     before the last observed time, one more knot there leaves half of those without event for later.
     """
-    ends = np.isfinite(upper)
-    middle = np.where(ends, 0.5 * (lower + np.where(ends, upper, 0.0)), lower)
-    time, share = _event_share(middle, ends & (middle > 0.0))
+    ends = ~times.censored
+    middle = np.where(ends, 0.5 * (times.lower + np.where(ends, times.upper, 0.0)), times.lower)
+    time, share = _event_share(middle, ends & (middle > 0.0), times.count)
     if time.size == 0:
         return (0.0, last), (0.0, 0.5)
     n_knots = int(np.clip(np.sqrt(time.size), 2, _MOST_KNOTS))
@@ -237,7 +242,7 @@ def _kaplan_meier_knots(lower: Array, upper: Array, last: float) -> tuple[tuple[
     return tuple(map(float, knots)), tuple(map(float, values))
 
 
-def _event_share(time: Array, event: Any) -> tuple[Array, Array]:
+def _event_share(time: Array, event: Any, count: Integers) -> tuple[Array, Array]:
     """1 - Kaplan-Meier just after each distinct event time, drawn in a little so that it stays below 1."""
-    distinct = np.unique(time[event])
-    return distinct, (1.0 - product_limit(time, event, distinct)) * (time.size / (time.size + 1.0))
+    distinct, n_rows = np.unique(time[event]), int(count.sum())
+    return distinct, (1.0 - product_limit(time, event, distinct, count=count)) * (n_rows / (n_rows + 1.0))

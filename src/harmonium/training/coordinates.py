@@ -23,6 +23,7 @@ import numpy as np
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural
 from harmonium.numerics.compilation import compiled
+from harmonium.training.statistics import StatisticsSummary
 from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import NaturalParameter
 
@@ -72,20 +73,18 @@ class Coordinates:
     @classmethod
     def of_data(cls, recorded: Cells, n_hidden: int, conditional: float) -> Coordinates:
         """Means and scales from the representative values of a training table's cells."""
-        layout = recorded.layout
-        mean, scale, fixed = (np.empty(layout.n_statistics) for _ in range(3))
-        for block, lower, upper in zip(layout.blocks, recorded.lower, recorded.upper, strict=True):
-            values = block.unit.representative_values(lower, upper)
-            statistics = block.unit.statistics(values)
-            statistics[np.isnan(values)] = np.nan
-            with np.errstate(invalid="ignore"):
-                m, s = _mean_and_scale(statistics.reshape(len(values), -1))
-            mean[block.statistics], scale[block.statistics] = m, s
-            fixed[block.statistics] = block.unit.canonical(block.unit.neutral_parameters(values)).bias.reshape(-1)
+        return cls.of_statistics(recorded.layout, StatisticsSummary.of(recorded), n_hidden, conditional)
+
+    @classmethod
+    def of_statistics(cls, layout: Layout, data: StatisticsSummary, n_hidden: int, conditional: float) -> Coordinates:
+        """Means and scales from a summary of a training table's statistics."""
+        fixed = np.empty(layout.n_statistics)
+        for block, values, counts in zip(layout.blocks, data.values, data.counts, strict=True):
+            fixed[block.statistics] = block.unit.canonical(block.unit.neutral_parameters(values, counts)).bias.reshape(-1)
         learned = np.ones(layout.n_statistics, dtype=bool)
         if conditional == 1.0:
             learned[: layout.outcome_statistics.start] = False
-        return cls(layout, n_hidden, mean, scale, learned, fixed)
+        return cls(layout, n_hidden, data.mean, data.scale, learned, fixed)
 
     # --- which statistic is what ---
 
@@ -246,13 +245,3 @@ def _pull_back(bias: Array, coupling: Array, hidden: Array, at: _Places, mean: A
         start += n_hidden
     for k in range(at.learned.size):
         out[start + k] = bias[at.learned[k]] * at.bias_unit[k]
-
-
-def _mean_and_scale(statistics: Array) -> tuple[Array, Array]:
-    """By column, ignoring NaN; a column without spread or without values has scale 1."""
-    seen = np.isfinite(statistics)
-    n = np.maximum(seen.sum(axis=0), 1)
-    filled = np.where(seen, statistics, 0.0)
-    mean = filled.sum(axis=0) / n
-    scale = np.sqrt(np.where(seen, (filled - mean) ** 2, 0.0).sum(axis=0) / n)
-    return mean, np.where(scale > 1e-8, scale, 1.0)

@@ -13,15 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from harmonium.engine.exact import LogMassSum
-from harmonium.engine.integrated_sum import IntegratedLogMassSum
 from harmonium.engine.parameters import Parameters
-from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import InterruptionWarning, warn
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
-from harmonium.training.objective import Objective
+from harmonium.training.objective import ExactObjective, LogLikelihood
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.trainer import Fit, check_start
@@ -73,7 +70,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        objective: Objective,
+        objective: ExactObjective,
         n_hidden: int,
         *,
         rng: np.random.Generator,
@@ -85,9 +82,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         l2 = self._check()
         if start is not None:
             check_start(start, objective, n_hidden)
-        coordinates = Coordinates.of_data(objective.recorded, n_hidden, objective.conditional)
-        total = _sum_of_log_masses(objective, n_hidden, n_threads)
-        problem = PenalisedLikelihood(total, coordinates, objective.recorded.n_rows, prior_precisions(coordinates, l2))
+        coordinates = objective.coordinates(n_hidden)
+        total = objective.likelihood(n_hidden, n_threads)
+        problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, l2))
         converged = False
         try:
             with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
@@ -150,20 +147,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         )
 
 
-def _sum_of_log_masses(objective: Objective, n_hidden: int, n_threads: int | None) -> LogMassSum | IntegratedLogMassSum:
-    """The log-likelihood: by enumeration, or beyond that by integration if all rows allow it."""
-    if n_hidden <= EXACT_LIMIT:
-        return LogMassSum([term.distinct() for term in objective.terms()], n_threads)
-    try:
-        return IntegratedLogMassSum(objective.terms(), n_hidden, n_threads)
-    except ValueError as error:
-        raise ValueError(
-            f"the exact trainer enumerates hidden states up to {EXACT_LIMIT} hidden units; {error}. Use fewer hidden units, or the "
-            "contrastive trainer"
-        ) from error
-
-
-def _warn_if_unresolved(total: LogMassSum | IntegratedLogMassSum) -> None:
+def _warn_if_unresolved(total: LogLikelihood) -> None:
     n_unresolved = getattr(total, "n_unresolved", 0)
     if n_unresolved:
         warn(

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from harmonium.cells import Cells
+from harmonium.cells import Cells, Layout
+from harmonium.engine.exact import LogMassSum
+from harmonium.engine.integrated_sum import IntegratedLogMassSum
+from harmonium.engine.parameters import Natural
 from harmonium.engine.prepared import Term
+from harmonium.engine.states import EXACT_LIMIT
+from harmonium.training.coordinates import Coordinates
 from harmonium.typing import Array
 
-__all__ = ["Objective", "conditioned_cells", "entry_cells"]
+__all__ = ["ExactObjective", "LogLikelihood", "Objective", "conditioned_cells", "entry_cells"]
+
+
+class LogLikelihood(Protocol):
+    """A log-likelihood that can be computed, wherever its rows are."""
+
+    def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
+        """The sum over rows and its gradient by the natural parameters."""
+
+
+class ExactObjective(Protocol):
+    """What the exact trainer needs to know of an objective; its rows may be on other machines."""
+
+    @property
+    def layout(self) -> Layout:
+        """The columns' units."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    def coordinates(self, n_hidden: int) -> Coordinates:
+        """Those in which the objective is well conditioned."""
+
+    def likelihood(self, n_hidden: int, n_threads: int | None = None) -> LogLikelihood:
+        """What is maximised."""
 
 
 def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
@@ -60,6 +91,32 @@ class Objective:
             raise ValueError(f"entry must have a row per row of the table and a column per outcome, {shape}; found {self.entry.shape}")
         if not 0.0 <= self.conditional <= 1.0:
             raise ValueError(f"conditional must be a weight between 0 and 1; found {self.conditional}")
+
+    @property
+    def layout(self) -> Layout:
+        """The columns' units."""
+        return self.recorded.layout
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return self.recorded.n_rows
+
+    def coordinates(self, n_hidden: int) -> Coordinates:
+        """Those in which the objective is well conditioned."""
+        return Coordinates.of_data(self.recorded, n_hidden, self.conditional)
+
+    def likelihood(self, n_hidden: int, n_threads: int | None = None) -> LogLikelihood:
+        """The log-likelihood, to be computed for many parameters: by enumeration, or beyond that by integration if all rows allow it."""
+        if n_hidden <= EXACT_LIMIT:
+            return LogMassSum([term.distinct() for term in self.terms()], n_threads)
+        try:
+            return IntegratedLogMassSum(self.terms(), n_hidden, n_threads)
+        except ValueError as error:
+            raise ValueError(
+                f"the exact trainer enumerates hidden states up to {EXACT_LIMIT} hidden units; {error}. Use fewer hidden units, or the "
+                "contrastive trainer"
+            ) from error
 
     def terms(self) -> list[Term]:
         """Terms whose sum is the log-likelihood; the first holds the table as recorded."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from harmonium.engine.parameters import Natural, Parameters
+from harmonium.engine.parameters import Parameters
 from harmonium.training.coordinates import Coordinates
+from harmonium.training.objective import LogLikelihood
 from harmonium.typing import Array, Integers
 
-__all__ = ["PenalisedLikelihood", "SumOfLogMasses", "evidence_precision", "prior_precisions"]
+__all__ = ["PenalisedLikelihood", "evidence_precision", "prior_precisions"]
 
 _OUTCOME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
@@ -20,20 +20,13 @@ _N_FIXED_POINT = 5
 _STEP = 1e-4  # of differences of gradients
 
 
-class SumOfLogMasses(Protocol):
-    """A weighted sum of log masses, by enumeration or by integration."""
-
-    def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
-        """The sum and its gradient by the natural parameters (eq. 11)."""
-
-
 @dataclass
 class PenalisedLikelihood:
     """Minus the penalised log-likelihood per row as a function of z (eq. 14).
 
     Attributes
     ----------
-    total : SumOfLogMasses
+    total : LogLikelihood
         The log-likelihood.
     coordinates : Coordinates
     n_rows : int
@@ -45,7 +38,7 @@ class PenalisedLikelihood:
         The last iterate.
     """
 
-    total: SumOfLogMasses
+    total: LogLikelihood
     coordinates: Coordinates
     n_rows: int
     precisions: Array

@@ -10,7 +10,7 @@ import numpy as np
 
 from harmonium.engine.parameters import Parameters
 from harmonium.training.history import History
-from harmonium.training.objective import Objective
+from harmonium.training.objective import ExactObjective, Objective
 
 __all__ = ["Fit", "Trainer", "check_start"]
 
@@ -67,8 +67,8 @@ class Trainer(Protocol):
         """
 
 
-def check_start(start: Parameters, objective: Objective, n_hidden: int) -> None:
+def check_start(start: Parameters, objective: ExactObjective, n_hidden: int) -> None:
     """Refuse to begin at the parameters of another model."""
-    start.check(objective.recorded.layout)
+    start.check(objective.layout)
     if start.n_hidden != n_hidden:
         raise ValueError(f"training cannot begin at parameters with {start.n_hidden} hidden units; {n_hidden} are asked for")

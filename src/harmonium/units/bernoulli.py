@@ -103,6 +103,16 @@ class Bernoulli(UnitDefaults):
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """Small normal W; a such that the mean is the data's, kept off 0 and 1 by half an observation."""
-        observed = np.isfinite(values)
-        share = (np.where(observed, values, 0.0).sum(axis=0) + 0.5) / (observed.sum(axis=0) + 1.0)
-        return {"W": rng.normal(0.0, 0.01, (values.shape[1], n_hidden)), "a": np.log((1.0 - share) / share)}
+        return {"W": rng.normal(0.0, 0.01, (values.shape[1], n_hidden)), "a": _bias(values, 1.0)}
+
+    def neutral_parameters(self, values: Array, counts: Array | float = 1.0) -> ParameterBlock:
+        """No W; a as above."""
+        return {"W": np.empty((values.shape[1], 0)), "a": _bias(values, counts)}
+
+
+def _bias(values: Array, counts: Array | float) -> Array:
+    """By column, such that the mean is that of the values."""
+    observed = np.isfinite(values)
+    share = ((np.where(observed, values, 0.0) * counts).sum(axis=0) + 0.5) / ((observed * counts).sum(axis=0) + 1.0)
+    out: Array = np.log((1.0 - share) / share)
+    return out

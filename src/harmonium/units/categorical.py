@@ -142,6 +142,16 @@ class Categorical(UnitDefaults):
 
     def initial_parameters(self, values: Array, n_hidden: int, rng: np.random.Generator) -> ParameterBlock:
         """Small normal W; a from the levels' frequencies, none of them zero."""
-        counts = (values[..., None] == np.arange(self.n_levels)).sum(axis=0) + 0.5
-        share = counts / counts.sum(axis=-1, keepdims=True)
-        return {"W": rng.normal(0.0, 0.01, (*share.shape, n_hidden)), "a": -np.log(share)}
+        bias = self._bias(values, 1.0)
+        return {"W": rng.normal(0.0, 0.01, (*bias.shape, n_hidden)), "a": bias}
+
+    def neutral_parameters(self, values: Array, counts: Array | float = 1.0) -> ParameterBlock:
+        """No W; a as above."""
+        bias = self._bias(values, counts)
+        return {"W": np.empty((*bias.shape, 0)), "a": bias}
+
+    def _bias(self, values: Array, counts: Array | float) -> Array:
+        number = np.broadcast_to(counts, values.shape)[..., None]
+        total = ((values[..., None] == np.arange(self.n_levels)) * number).sum(axis=0) + 0.5
+        out: Array = -np.log(total / total.sum(axis=-1, keepdims=True))
+        return out

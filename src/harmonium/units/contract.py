@@ -40,10 +40,13 @@ __all__ = [
     "Unit",
     "UnitDefaults",
     "broadcast_cells",
+    "repeated_levels",
 ]
 
 ParameterBlock = dict[str, Array]
 ParameterShapes = dict[str, tuple[int, ...]]
+
+_MOST_REPEATED = 100_000.0
 
 
 @dataclass(frozen=True)
@@ -223,8 +226,12 @@ class Unit(Protocol):
     def representative_values(self, lower: Array, upper: Array) -> Array:
         """A value for each cell, from which means and scales of statistics are taken; NaN where there is none."""
 
-    def neutral_parameters(self, values: Array) -> ParameterBlock:
-        """The start without hidden units and without chance, from representative values."""
+    def neutral_parameters(self, values: Array, counts: Array | float = 1.0) -> ParameterBlock:
+        """The start without hidden units and without chance, from representative values.
+
+        ``counts`` says for how many rows each value stands. Of a table on several machines a discrete unit gets every level with its
+        count, any other the mean of the values.
+        """
 
     def wide_start(self, n_hidden: int, rng: np.random.Generator) -> Array:
         """Random natural couplings (statistics, hidden units) of an outcome, where the exact trainer begins."""
@@ -251,14 +258,33 @@ class UnitDefaults:
         """What was observed."""
         return np.where(lower == upper, lower, np.nan)
 
-    def neutral_parameters(self: Unit, values: Array) -> ParameterBlock:
+    def neutral_parameters(self: Unit, values: Array, counts: Array | float = 1.0) -> ParameterBlock:
         """The initial parameters."""
-        return self.initial_parameters(values, 0, np.random.default_rng(0))
+        expanded = repeated_levels(values, np.broadcast_to(counts, values.shape)) if self.discrete else values
+        return self.initial_parameters(expanded, 0, np.random.default_rng(0))
 
     def wide_start(self: Unit, n_hidden: int, rng: np.random.Generator) -> Array:
         """Couplings near 0."""
         coupling: Array = rng.normal(0.0, 0.3, (self.n_statistics, n_hidden)) * np.array(self.coupled)[:, None]
         return coupling
+
+
+def repeated_levels(values: Array, counts: Array) -> Array:
+    """A table in which every level occurs as often as it is counted, or in proportion if that would be more than 100,000 rows.
+
+    Examples
+    --------
+    >>> repeated_levels(np.array([[0.0], [1.0]]), np.array([[1.0], [2.0]])).ravel()
+    array([0., 1., 1.])
+    """
+    if (counts == 1.0).all():
+        return values
+    total = counts.sum(axis=0)
+    times = np.rint(counts * np.minimum(1.0, _MOST_REPEATED / np.maximum(total, 1.0))).astype(np.int64)
+    out = np.full((int(times.sum(axis=0).max(initial=0)), values.shape[1]), np.nan)
+    for column, number in enumerate(times.T):
+        out[: number.sum(), column] = np.repeat(values[:, column], number)
+    return out
 
 
 def broadcast_cells(unit: Unit, natural: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array, Booleans]:

@@ -254,7 +254,7 @@ class TruncatedGamma(UnitDefaults):
         """The time, or of a censored one its lower bound."""
         return np.clip(lower, _EARLIEST, 1.0)
 
-    def neutral_parameters(self, values: Array) -> ParameterBlock:
+    def neutral_parameters(self, values: Array, counts: Array | float = 1.0) -> ParameterBlock:
         """A flat density."""
         nothing = np.zeros(values.shape[1])
         return {"W": np.empty((nothing.size, 0)), "V": np.empty((nothing.size, 0)), "a": nothing, "c": nothing.copy()}

@@ -85,6 +85,6 @@ def cluster(address: str | None) -> Iterator[None]:
         from dask.distributed import Client  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise ImportError("a cluster needs dask: pip install 'harmonium[distributed]'") from error
-    client: Any = Client(address)  # type: ignore[no-untyped-call]
+    client: Any = Client(address)
     with client, parallel_config(backend="dask"):
         yield

@@ -1,0 +1,134 @@
+"""A training table whose rows stay on the workers, and its log-likelihood.
+
+Everything that a worker holds is the result of a task whose inputs can be found again: the partitions of the user's collection, and what
+the client has sent as a task of its own rather than as data. If a worker is lost, Dask repeats what it held, and the numbers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import dask
+
+from harmonium.cells import Layout
+from harmonium.distributed import partitions
+from harmonium.distributed.clusters import paired_partitions
+from harmonium.distributed.tree import lazy_tree, tree
+from harmonium.engine.parameters import Natural
+from harmonium.errors import IndexWarning, Problem, TableError, warn
+from harmonium.model.fitting import Recipe
+from harmonium.table.checks import warn_of_ignored, warn_of_leak
+from harmonium.table.columns import check_role
+from harmonium.table.encoding import Encoding
+from harmonium.table.frames import columns_of
+from harmonium.training.coordinates import Coordinates
+from harmonium.training.ties import TiedTimes
+
+__all__ = ["DistributedObjective", "DistributedTable", "learn_table"]
+
+_MOST_SHOWN = 20  # problems of a table
+
+
+@dataclass(frozen=True)
+class DistributedTable:
+    """What one pass over the partitions has learned, and the partitions themselves."""
+
+    client: Any
+    encoding: Encoding
+    n_rows: int
+    tied: tuple[TiedTimes, ...]
+    parts: Sequence[tuple[Any, Any]]
+
+    def objective(self, conditional: float) -> DistributedObjective:
+        """The partitions are encoded where they are, and stay there."""
+        encoding, tied = (dask.delayed(value, traverse=False) for value in (self.encoding, self.tied))
+        lazy = [dask.delayed(partitions.encode)(X, y, encoding, tied, conditional) for X, y in self.parts]
+        return DistributedObjective(self.client, self.encoding.layout, self.n_rows, conditional, self.client.compute(lazy))
+
+
+@dataclass(frozen=True)
+class DistributedObjective:
+    """The log-likelihood of a training table, as a sum over partitions.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    layout : Layout
+    n_rows : int
+    conditional : float
+        Weight of the conditional likelihood.
+    encoded : list of distributed.Future
+        Of encoded partitions.
+    """
+
+    client: Any
+    layout: Layout
+    n_rows: int
+    conditional: float
+    encoded: list[Any]
+
+    def coordinates(self, n_hidden: int) -> Coordinates:
+        """Those in which the objective is well conditioned; from means and scales of all partitions."""
+        return Coordinates.of_statistics(self.layout, self._statistics, n_hidden, self.conditional)
+
+    @cached_property
+    def _statistics(self) -> Any:
+        parts = self.client.map(partitions.EncodedPartition.statistics, self.encoded, pure=False)
+        return tree(self.client, partitions.merge_statistics, parts).result()
+
+    def likelihood(self, n_hidden: int, n_threads: int | None = None) -> DistributedObjective:
+        """Itself."""
+        return self
+
+    def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
+        """The parameters go out, and sums come back; the order of the sum is fixed by the partitions."""
+        shared = self.client.submit(_itself, natural, pure=False)  # a task, unlike scattered data, can be repeated
+        parts = self.client.map(_evaluated, self.encoded, [shared] * len(self.encoded), pure=False)
+        value, gradient = tree(self.client, partitions.add_gradients, parts).result()
+        return value, gradient
+
+
+def _itself(natural: Natural) -> Natural:
+    return natural
+
+
+def _evaluated(partition: partitions.EncodedPartition, natural: Natural) -> tuple[float, Natural]:
+    return partition.value_and_natural_gradient(natural)
+
+
+def learn_table(client: Any, recipe: Recipe, X: Any, y: Any) -> DistributedTable:
+    """Learn the encoding in one pass over the partitions."""
+    parts, roles = paired_partitions(X, y), dict(recipe.roles or {})
+    for name, role in roles.items():
+        check_role(name, role)
+    columns_of(X._meta, list(roles))
+    lazy = [dask.delayed(partitions.summarise)(*part, roles, number) for number, part in enumerate(parts)]
+    found: partitions.Summary = client.compute(lazy_tree(partitions.merge_summaries, lazy)).result()
+    if found.problems:
+        raise TableError(_shown(list(dict.fromkeys(found.problems))))
+    if not found.n_rows:
+        raise TableError("the table has no rows")
+    summaries = [found.columns[name] for name in X.columns]
+    encoding = Encoding.concluded(summaries, found.endpoints, roles, recipe.time_scale, recipe.horizon)
+    _warn_of(found, encoding, roles)
+    return DistributedTable(client, encoding, found.n_rows, tuple(map(TiedTimes.of, found.endpoints)), parts)
+
+
+def _shown(problems: list[Problem]) -> list[Problem]:
+    """The first few, since one mistake may be in every partition."""
+    left_out = len(problems) - _MOST_SHOWN
+    return problems if left_out <= 0 else [*problems[:_MOST_SHOWN], Problem(f"and {left_out} more problems in other partitions")]
+
+
+def _warn_of(found: partitions.Summary, encoding: Encoding, roles: dict[Any, str]) -> None:
+    """What is doubtful; that a column is unique, and text among numbers, is not looked for."""
+    if found.other_labels:
+        warn("the rows of X and y have different labels in some partitions and are matched by their order", IndexWarning)
+    warn_of_ignored(encoding.columns, roles)
+    for column in encoding.columns:
+        if column.role == "numeric" and column.name in found.leaks:
+            for name, same, known in zip(encoding.endpoint_names, *found.leaks[column.name], strict=True):
+                warn_of_leak(column.name, name, int(same), int(known))

@@ -1,0 +1,211 @@
+"""What a worker does with one partition: summarise it, encode it, and say how likely it is. Nothing here knows Dask.
+
+Everything is a function of its arguments alone, so that it does not matter which worker does it, when, or for the second time because
+another worker was lost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.engine.parameters import Natural
+from harmonium.errors import IndexWarning, Problem, TableError
+from harmonium.table.checks import check_index, equal_times
+from harmonium.table.column_summary import ColumnSummary, summarise_column
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
+from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.frames import to_pandas
+from harmonium.training.objective import LogLikelihood, Objective
+from harmonium.training.statistics import StatisticsSummary
+from harmonium.training.ties import TiedTimes, ties_as_intervals
+from harmonium.typing import Integers
+
+__all__ = ["MOST_LEVELS", "EncodedPartition", "Summary", "add_gradients", "encode", "merge_statistics", "merge_summaries", "summarise"]
+
+MOST_LEVELS = 10_000
+"""Levels of a column, beyond which it is refused."""
+
+_PREPARED_BYTES = 50_000_000  # about what a log-likelihood keeps of assembled rows
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one pass over some partitions has found.
+
+    Attributes
+    ----------
+    columns : dict
+        A summary of each covariate.
+    endpoints : tuple of EndpointSummary
+    n_rows : int
+    leaks : dict
+        For each numeric covariate, rows in which it equals each endpoint's time, and rows in which both are known.
+    other_labels : bool
+        Whether X and y have different labels in a partition.
+    problems : tuple of Problem
+        What is wrong, by partition.
+    """
+
+    columns: dict[Any, ColumnSummary]
+    endpoints: tuple[EndpointSummary, ...]
+    n_rows: int
+    leaks: dict[Any, tuple[Integers, Integers]]
+    other_labels: bool = False
+    problems: tuple[Problem, ...] = ()
+
+
+def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number: int) -> Summary:
+    """Summarise a partition; what is wrong with it is noted rather than raised, so that all partitions are looked at."""
+    problems: list[Problem] = []
+    columns: dict[Any, ColumnSummary] = {}
+    leaks: dict[Any, tuple[Integers, Integers]] = {}
+    try:
+        frame = to_pandas(X)
+        if len(frame) != len(y):
+            raise TableError(f"X and y must have as many rows; found {len(frame)} and {len(y)}")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_index(X, y)
+        known = parse_endpoints(y)
+    except ValueError as error:
+        return Summary({}, (), 0, {}, problems=_in_partition(number, error))
+    for name in frame.columns:
+        try:
+            columns[name], numbers = summarise_column(frame[name], roles.get(name), number)
+            _check_levels(columns[name])
+            if numbers is not None:
+                leaks[name] = equal_times(numbers, known)
+        except TableError as error:
+            problems += _in_partition(number, error)
+    other_labels = any(issubclass(warning.category, IndexWarning) for warning in caught)
+    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems))
+
+
+def _in_partition(number: int, error: ValueError) -> tuple[Problem, ...]:
+    found = error.problems if isinstance(error, TableError) else (Problem(str(error)),)
+    return tuple(replace(problem, message=f"partition {number}: {problem.message}") for problem in found)
+
+
+def _check_levels(column: ColumnSummary) -> None:
+    if len(column.levels) > MOST_LEVELS:
+        raise TableError(
+            f"column {column.name!r} has more than {MOST_LEVELS} levels and looks like an identifier; drop it", column=column.name
+        )
+
+
+def merge_summaries(parts: Sequence[Summary]) -> Summary:
+    """Of neighbouring partitions, in order; where they do not fit together, that is a problem."""
+    out = parts[0]
+    for part in parts[1:]:
+        out = _merged(out, part)
+    return out
+
+
+def _merged(a: Summary, b: Summary) -> Summary:
+    problems = [*a.problems, *b.problems]
+    if problems and not (a.endpoints and b.endpoints):
+        return replace(a if a.endpoints else b, problems=tuple(problems))
+    names = [times.name for times in a.endpoints], [times.name for times in b.endpoints]
+    if names[0] != names[1]:
+        return replace(a, problems=(*problems, Problem(f"all partitions must have the same endpoints; found {names[0]} and {names[1]}")))
+    columns = {}
+    for name in dict.fromkeys((*a.columns, *b.columns)):
+        try:
+            columns[name] = a.columns[name].merged(b.columns[name])
+            _check_levels(columns[name])
+        except KeyError:  # a problem of one of them has been noted
+            continue
+        except TableError as error:
+            problems += error.problems
+    return Summary(
+        columns,
+        tuple(mine.merged(theirs) for mine, theirs in zip(a.endpoints, b.endpoints, strict=True)),
+        a.n_rows + b.n_rows,
+        {name: _added(a.leaks.get(name), b.leaks.get(name)) for name in {**a.leaks, **b.leaks}},
+        a.other_labels or b.other_labels,
+        tuple(problems),
+    )
+
+
+def _added(a: tuple[Integers, Integers] | None, b: tuple[Integers, Integers] | None) -> tuple[Integers, Integers]:
+    if a is None or b is None:
+        found = a or b
+        assert found is not None
+        return found
+    return a[0] + b[0], a[1] + b[1]
+
+
+class EncodedPartition:
+    """The cells of a partition, of which a worker keeps one; its prepared log-likelihood is made at first use and does not travel.
+
+    Parameters
+    ----------
+    objective : Objective
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self._likelihood: LogLikelihood | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"objective": self.objective, "_likelihood": None}
+
+    def __sizeof__(self) -> int:
+        """Bytes, by which Dask decides what a worker can keep in memory: the cells, and what is prepared from them."""
+        cells = self.objective.recorded
+        arrays = {id(array): array.nbytes for array in (*cells.lower, *cells.upper, self.objective.entry)}
+        of_cells = sum(arrays.values())
+        return of_cells + min(5 * of_cells, _PREPARED_BYTES) + 1000
+
+    def statistics(self) -> StatisticsSummary:
+        """Means and scales."""
+        return StatisticsSummary.of(self.objective.recorded)
+
+    def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
+        """The log-likelihood of the partition's rows and its gradient; a function of its cells and the parameters alone.
+
+        A sum of log masses learns from one evaluation which grid suits the next. Here every evaluation begins afresh, with a copy that
+        shares what was prepared: otherwise a partition that was encoded again, after its worker was lost, would give other last digits.
+        """
+        if not self.objective.n_rows:
+            empty = Natural(np.zeros_like(natural.bias), np.zeros_like(natural.coupling), np.zeros_like(natural.hidden_bias), 0.0)
+            return 0.0, empty
+        if self._likelihood is None:
+            self._likelihood = self.objective.likelihood(natural.n_hidden, n_threads=1)
+        return copy(self._likelihood).value_and_natural_gradient(natural)
+
+
+def encode(X: pd.DataFrame, y: pd.DataFrame, encoding: Encoding, tied: Sequence[TiedTimes], conditional: float) -> EncodedPartition:
+    """Encode a partition."""
+    known = parse_endpoints(y)
+    cells = encoding.cells(encoding.covariates(X), ties_as_intervals(known, tied))
+    return EncodedPartition(Objective(cells, encoding.entry(known), conditional))
+
+
+def merge_statistics(parts: Sequence[StatisticsSummary]) -> StatisticsSummary:
+    """Of neighbouring partitions, in order."""
+    out = parts[0]
+    for part in parts[1:]:
+        out = out.merged(part)
+    return out
+
+
+def add_gradients(parts: Sequence[tuple[float, Natural]]) -> tuple[float, Natural]:
+    """Sums of neighbouring partitions, in order."""
+    value, first = parts[0]
+    bias, coupling, hidden, constant = first.bias.copy(), first.coupling.copy(), first.hidden_bias.copy(), first.constant
+    for more, gradient in parts[1:]:
+        value += more
+        bias += gradient.bias
+        coupling += gradient.coupling
+        hidden += gradient.hidden_bias
+        constant += gradient.constant
+    return value, Natural(bias, coupling, hidden, constant)

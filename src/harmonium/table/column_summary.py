@@ -1,0 +1,252 @@
+"""What a column holds, in a form that summaries of several parts of a table can be merged into.
+
+Learning a column is summarising it, then concluding what it is (:mod:`harmonium.table.columns`). A table in one place is summarised
+whole; the parts of one that lies on several machines are summarised where they are, and merged in order.
+
+Where parts disagree, the whole is what pandas makes of them: whole numbers and decimal ones are decimal, plain and nullable types are
+nullable, and a part without a single value has no say. Text in one part and numbers in another are refused, as in one table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from harmonium.errors import TableError
+from harmonium.table.frames import numbers_of, row_of
+from harmonium.typing import Array
+
+__all__ = ["ColumnSummary", "Moments", "finite_numbers", "summarise_column"]
+
+_ENOUGH = 3  # distinct numbers: more are not told apart
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number, mean and variance of some numbers in units of the largest of them, so that squares stay in range; and their range."""
+
+    n: int
+    size: float
+    mean: float
+    variance: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, numbers: Array) -> Moments | None:
+        """Of numbers without NaN; None if there are none."""
+        if not numbers.size:
+            return None
+        size = float(np.abs(numbers).max())
+        scaled = numbers / (size or 1.0)
+        return cls(numbers.size, size, float(scaled.mean()), float(scaled.var()), float(numbers.min()), float(numbers.max()))
+
+    def merged(self, other: Moments) -> Moments:
+        """Of both (Chan, Golub and LeVeque 1979).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> both = Moments.of(np.array([1.0, 3.0])).merged(Moments.of(np.array([8.0])))
+        >>> both.size * both.mean, round(both.size**2 * both.variance, 9)
+        (4.0, 8.666666667)
+        """
+        size, n = max(self.size, other.size), self.n + other.n
+        mine, theirs = self.size / (size or 1.0), other.size / (size or 1.0)
+        mean, step = self.mean * mine, other.mean * theirs - self.mean * mine
+        spread = self.n * self.variance * mine**2 + other.n * other.variance * theirs**2 + step**2 * (self.n * other.n / n)
+        lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        return Moments(n, size, mean + step * (other.n / n), spread / n, lowest, highest)
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """Of a column, or of a part of it.
+
+    Attributes
+    ----------
+    name : str or int
+    n_rows, n_missing : int
+    content, kind : str
+        What it holds (category, booleans, numbers or text), and the pandas type in which to give it back.
+    distinct : tuple of float
+        Up to three distinct numbers.
+    moments : Moments or None
+        Of numbers.
+    levels : frozenset
+        Distinct values, unless the column is certainly one of numbers.
+    categories, ordered
+        Of a pandas category.
+    part : int
+        The first part of the table in which there is a value.
+    """
+
+    name: Any
+    n_rows: int
+    n_missing: int
+    content: str
+    kind: str
+    distinct: tuple[float, ...] = ()
+    moments: Moments | None = None
+    levels: frozenset[Any] = frozenset()
+    categories: tuple[Any, ...] = ()
+    ordered: bool = False
+    part: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no value at all."""
+        return self.n_missing == self.n_rows
+
+    def is_numeric_as(self, role: str | None) -> bool:
+        """Whether it is a number in this role, or without one."""
+        return (role is None and len(self.distinct) > 2) or (role == "numeric" and len(self.distinct) > 1)
+
+    def sorted_levels(self) -> tuple[Any, ...]:
+        """Pandas categories in their order, all else sorted."""
+        if self.categories:
+            return tuple(level for level in self.categories if level in self.levels)
+        as_decimals = self.content == "numbers" and "float" in self.kind.lower()
+        return tuple(sorted(map(float, self.levels) if as_decimals else self.levels))
+
+    def merged(self, other: ColumnSummary) -> ColumnSummary:
+        """Of both parts."""
+        first = other if self.is_empty and not other.is_empty else self
+        content, kind = _common_type(self, other)
+        moments = self.moments.merged(other.moments) if self.moments and other.moments else self.moments or other.moments
+        if content == "category" and self.categories != other.categories and (self.ordered or other.ordered):
+            raise TableError(
+                f"column {self.name!r} is an ordered category with other categories in part {other.part} of the table than in part "
+                f"{self.part}; give all parts the same categories",
+                column=self.name,
+            )
+        return replace(
+            first,
+            n_rows=self.n_rows + other.n_rows,
+            n_missing=self.n_missing + other.n_missing,
+            content=content,
+            kind=kind,
+            distinct=tuple(sorted({*self.distinct, *other.distinct})[:_ENOUGH]),
+            moments=moments,
+            levels=self.levels | other.levels,
+            categories=tuple(dict.fromkeys((*self.categories, *other.categories))) if content == "category" else (),
+        )
+
+
+def _common_type(a: ColumnSummary, b: ColumnSummary) -> tuple[str, str]:
+    """Content and kind of two parts together."""
+    if a.content == b.content == "numbers":
+        return "numbers", _common_kind(a.kind, b.kind)
+    if a.is_empty or b.is_empty:
+        chosen = b if a.is_empty else a
+        return chosen.content, chosen.kind
+    contents = {a.content, b.content}
+    if len(contents) == 1:
+        return a.content, a.kind if a.kind == b.kind else "boolean" if a.content == "booleans" else "object"
+    if contents == {"booleans", "numbers"}:
+        return "numbers", "float64"
+    if contents == {"category", "text"}:
+        return "text", "object"
+    raise TableError(
+        f"column {a.name!r} holds {a.content} in part {a.part} of the table and {b.content} in part {b.part}; "
+        "give all parts the same type, or correct it",
+        column=a.name,
+    )
+
+
+def _common_kind(a: str, b: str) -> str:
+    """The type of numbers of two types together, nullable if one of them is."""
+    if a == b:
+        return a
+    common = np.result_type(a.lower(), b.lower()).name
+    return common.replace("u", "U").replace("int", "Int").replace("float", "Float") if a != a.lower() or b != b.lower() else common
+
+
+def summarise_column(series: pd.Series, role: str | None = None, part: int = 0) -> tuple[ColumnSummary, Array | None]:
+    """A column's summary, together with its numbers if it holds any."""
+    n_rows, n_missing = len(series), int(series.isna().sum())
+    if role == "ignored":
+        return ColumnSummary(series.name, n_rows, n_missing, "text", "object", part=part), None
+    content, kind = _content(series)
+    numbers = finite_numbers(series) if content == "numbers" or role == "numeric" else None
+    summary = ColumnSummary(series.name, n_rows, n_missing, content, kind, part=part)
+    if numbers is not None:
+        observed = numbers[~np.isnan(numbers)]
+        distinct = tuple(map(float, np.unique(observed)[:_ENOUGH]))
+        summary = replace(summary, moments=Moments.of(observed), distinct=distinct)
+    if summary.is_numeric_as(role):
+        return summary, numbers
+    if content == "category":
+        summary = replace(summary, categories=tuple(_plain(series.name, series.cat.categories)), ordered=bool(series.cat.ordered))
+    return replace(summary, levels=frozenset(_plain(series.name, pd.unique(series.dropna())))), numbers
+
+
+def _content(series: pd.Series) -> tuple[str, str]:
+    """What the column holds (category, booleans, numbers or text), and the pandas type in which to give it back."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "category", "category"
+    ordinary = "[" not in str(dtype)  # unlike int64[pyarrow] or Sparse[float64, nan], which need not be there where a model is loaded
+    for content, holds, usual in _DTYPES:
+        if holds(dtype):
+            return content, str(dtype) if ordinary else usual
+    if not (types.is_object_dtype(dtype) or types.is_string_dtype(dtype)):
+        raise TableError(
+            f"column {series.name!r} has the type {dtype}, which cannot be modelled; turn it into numbers or categories", column=series.name
+        )
+    inferred = types.infer_dtype(series, skipna=True)
+    if inferred in _OBJECTS:
+        content, usual = _OBJECTS[inferred]
+        return content, str(dtype) if content == "text" and ordinary else usual
+    text = np.array([isinstance(value, str) for value in series], dtype=bool)
+    other = series.notna().to_numpy() & ~np.array([isinstance(value, Real | Decimal) for value in series], dtype=bool)
+    row = row_of(other)
+    if row is None:
+        return "numbers", "float64"
+    wrong = "mixes numbers and text" if text.any() else "must hold numbers, text or booleans"
+    raise TableError(f"column {series.name!r} {wrong}; found {series.iloc[row]!r} in row {row}", column=series.name, row=row)
+
+
+_DTYPES = (
+    ("booleans", types.is_bool_dtype, "boolean"),
+    ("numbers", types.is_integer_dtype, "Int64"),
+    ("numbers", types.is_float_dtype, "float64"),
+)
+
+_OBJECTS = {  # what pandas infers of a column of objects
+    "string": ("text", "object"),
+    "boolean": ("booleans", "bool"),
+    "integer": ("numbers", "int64"),
+    "floating": ("numbers", "float64"),
+    "mixed-integer-float": ("numbers", "float64"),
+    "decimal": ("numbers", "float64"),
+    "empty": ("text", "object"),
+}
+
+
+def finite_numbers(series: pd.Series) -> Array:
+    """Numbers, NaN where missing; infinite ones are refused with their row."""
+    numbers = numbers_of(series)
+    row = row_of(np.isinf(numbers))
+    if row is not None:
+        raise TableError(
+            f"column {series.name!r} must hold finite numbers; found {numbers[row]:g} in row {row}", column=series.name, row=row
+        )
+    return numbers
+
+
+def _plain(name: Any, values: Any) -> list[Any]:
+    """Levels as Python objects that compare and can be stored."""
+    plain = [value.item() if isinstance(value, np.generic) else float(value) if isinstance(value, Decimal) else value for value in values]
+    for value in plain:
+        if not isinstance(value, str | bool | int | float):
+            raise TableError(
+                f"column {name!r} has levels such as {value!r}; turn them into text with .cat.rename_categories(str)", column=name
+            )
+    return plain

@@ -1,0 +1,92 @@
+"""Neither the number of workers nor the loss of one changes the model."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import harmonium as hm
+import harmonium.distributed as hd
+from benchmarks.large_fit import cohort
+
+pytestmark = pytest.mark.slow  # processes are started, and each loads compiled code
+
+SETTINGS = {"n_hidden": 2, "trainer": hm.Exact(n_starts=2), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory):
+    import dask.dataframe as dd
+
+    folder = tmp_path_factory.mktemp("registry")
+    dd.from_pandas(table(), npartitions=5).to_parquet(folder)
+    return folder
+
+
+def table():
+    """A likelihood with a clear maximum, so that the optimiser does not amplify rounding."""
+    X, y = cohort(6000)
+    times = {f"{name}_{kind}": values for name in DEFINITIONS for kind, values in recorded(y[name]).items()}
+    return X.assign(**times)
+
+
+def recorded(bounds):
+    return {"time": bounds["lower"], "event": bounds["lower"] == bounds["upper"]}
+
+
+DEFINITIONS = {name: (f"{name}_time", f"{name}_event") for name in ("first", "second")}
+COVARIATES = [f"x{i}" for i in range(15)]
+
+
+def fitted(folder, n_workers, during=None):
+    import dask.dataframe as dd
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        lazy = dd.read_parquet(folder)
+        model = hd.DaskSurvivalHarmonium(client=client, **SETTINGS)
+        thread = None if during is None else threading.Thread(target=during, args=(client, model))
+        if thread is not None:
+            thread.start()
+        model.fit(lazy[COVARIATES], hd.endpoints(lazy, **DEFINITIONS))
+        if thread is not None:
+            thread.join()
+    return model
+
+
+@pytest.fixture(scope="module")
+def of_two(parquet):
+    return fitted(parquet, 2)
+
+
+def test_two_processes_find_what_one_finds(of_two):
+    whole = hm.SurvivalHarmonium(**SETTINGS).fit(*cohort(6000))
+    np.testing.assert_allclose(of_two.fitted_.parameters.to_vector(), whole.parameters_.to_vector(), rtol=1e-8, atol=1e-8)
+    assert of_two.fitted_.encoding.endpoints == whole.encoding_.endpoints
+
+
+def test_one_worker_and_two_agree_to_the_last_bit(parquet, of_two):
+    one = fitted(parquet, 1)
+    np.testing.assert_array_equal(one.fitted_.parameters.to_vector(), of_two.fitted_.parameters.to_vector())
+
+
+def test_the_loss_of_a_worker_changes_nothing(parquet, of_two):
+    killed = []
+
+    def kill_one(client, model):
+        """Once gradients are being computed."""
+        while not any(str(key).startswith("_evaluated") for keys in client.has_what().values() for key in keys):
+            time.sleep(0.01)
+        pid = next(iter(client.run(os.getpid).values()))
+        os.kill(pid, signal.SIGKILL)
+        killed.append((pid, hasattr(model, "fitted_")))
+
+    model = fitted(parquet, 2, during=kill_one)
+    assert killed[0][1] is False  # in the middle of the fit
+    np.testing.assert_array_equal(model.fitted_.parameters.to_vector(), of_two.fitted_.parameters.to_vector())
