@@ -51,7 +51,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
     -----
     Up to 200,000 distinct times of each endpoint the encoding is that of the whole table. Beyond, time scales come from times that are
     rounded down by less than a thousandth, and tied event times are not widened to intervals
-    (:mod:`harmonium.table.endpoint_summary`). A column may have at most 10,000 levels.
+    (``harmonium/table/endpoint_summary.py``). A column may have at most 10,000 levels.
 
     Examples
     --------

@@ -15,10 +15,9 @@ import pandas as pd
 
 from harmonium.distributed.clusters import require_paired
 from harmonium.distributed.frames import single_threaded
-from harmonium.errors import MetricWarning, silenced
 from harmonium.metrics.brier import IntegratedBrier
 from harmonium.metrics.evaluation import endpoint_log_likelihood, evaluation_row, mean_log_likelihood
-from harmonium.metrics.observed import Observed, place_of, right_censored
+from harmonium.metrics.observed import place_of, right_censored
 from harmonium.metrics.predictions import Predictions
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.model.survival_model import SurvivalModel
@@ -87,10 +86,9 @@ def _answers(X: pd.DataFrame, y: pd.DataFrame, asked: Any) -> list[tuple[Array, 
     if len(X) != len(known.lower):
         raise ValueError(f"X and y must have as many rows in every partition; found {len(X)} and {len(known.lower)}")
     predictions, out = Predictions(model, X), []
-    with silenced(MetricWarning):  # given once, for all rows
-        for name, e, grid, brier in questions:
-            observed: Observed = right_censored(known, name)
-            losses = brier.losses(observed, predictions.survival(observed, grid))
-            values = endpoint_log_likelihood(model, X, y, known, e) if likelihood else np.empty(0)
-            out.append((predictions.risk(observed), predictions.own_survival(observed), values, *losses))
+    for name, e, grid, brier in questions:
+        observed = right_censored(known, name, quiet=True)  # the warning is given once, for all rows
+        losses = brier.losses(observed, predictions.survival(observed, grid))
+        values = endpoint_log_likelihood(model, X, y, known, e) if likelihood else np.empty(0)
+        out.append((predictions.risk(observed), predictions.own_survival(observed), values, *losses))
     return out

@@ -82,17 +82,17 @@ def predict(model: SurvivalModel, X: Any, *, endpoint: str | None = None, given:
 
 
 def predict_median(model: SurvivalModel, X: Any, *, endpoint: str | None = None, given: Any = None) -> Any:
-    """The median event time, as :func:`predict`."""
+    """The median event time, as :func:`harmonium.distributed.predict`."""
     return _series(model, X, "median", endpoint, given, lambda prognosis, name: prognosis.median(name))
 
 
 def predict_quantile(model: SurvivalModel, X: Any, *, q: float = 0.5, endpoint: str | None = None, given: Any = None) -> Any:
-    """A quantile of the event time, as :func:`predict`."""
+    """A quantile of the event time, as :func:`harmonium.distributed.predict`."""
     return _series(model, X, "quantile", endpoint, given, lambda prognosis, name: prognosis.quantile(name, q))
 
 
 def predict_restricted_mean(model: SurvivalModel, X: Any, *, until: float, endpoint: str | None = None, given: Any = None) -> Any:
-    """The mean event time until a time, as :func:`predict`."""
+    """The mean event time until a time, as :func:`harmonium.distributed.predict`."""
     return _series(model, X, "restricted mean", endpoint, given, lambda prognosis, name: prognosis.restricted_mean(name, until=until))
 
 
@@ -116,7 +116,7 @@ def predict_survival_function(model: SurvivalModel, X: Any, *, times: Any, endpo
 
 
 def predict_cumulative_hazard_function(model: SurvivalModel, X: Any, *, times: Any, endpoint: str | None = None, given: Any = None) -> Any:
-    """Cumulative hazard, as :func:`predict_survival_function`."""
+    """Cumulative hazard, as :func:`harmonium.distributed.predict_survival_function`."""
     return _curves(model, X, times, endpoint, given, lambda prognosis, name, at: prognosis.cumulative_hazard(name, at))
 
 

@@ -6,7 +6,6 @@ another worker was lost.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -16,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from harmonium.engine.parameters import Natural
-from harmonium.errors import IndexWarning, Problem, TableError
-from harmonium.table.checks import check_index, equal_times
+from harmonium.errors import Problem, TableError
+from harmonium.table.checks import equal_times, has_other_labels
 from harmonium.table.column_summary import ColumnSummary, summarise_column
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
@@ -71,9 +70,7 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
         frame = to_pandas(X)
         if len(frame) != len(y):
             raise TableError(f"X and y must have as many rows; found {len(frame)} and {len(y)}")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            check_index(X, y)
+        other_labels = has_other_labels(X, y)
         known = parse_endpoints(y)
     except ValueError as error:
         return Summary({}, (), 0, {}, problems=_in_partition(number, error))
@@ -85,7 +82,6 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
                 leaks[name] = equal_times(numbers, known)
         except TableError as error:
             problems += _in_partition(number, error)
-    other_labels = any(issubclass(warning.category, IndexWarning) for warning in caught)
     return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems))
 
 

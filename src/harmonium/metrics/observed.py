@@ -101,8 +101,8 @@ def observe(y: Any, endpoint: str | None = None, y_train: Any = None) -> tuple[O
     return observed, observed if y_train is None else right_censored(parse_endpoints(y_train), endpoint)
 
 
-def right_censored(known: Endpoints, endpoint: str | None = None) -> Observed:
-    """Events and right-censored times of an endpoint; by default of the first.
+def right_censored(known: Endpoints, endpoint: str | None = None, *, quiet: bool = False) -> Observed:
+    """Events and right-censored times of an endpoint; by default of the first. Unless ``quiet``, rows left out are warned of.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def right_censored(known: Endpoints, endpoint: str | None = None) -> Observed:
     """
     e = place_of(known.names, endpoint)
     between = interval_censored(known)[:, e]
-    if between.any():
+    if between.any() and not quiet:
         verb = "is left out: its" if between.sum() == 1 else "are left out: their"
         warn(f"{count(between.sum(), 'row')} of {known.names[e]!r} {verb} event lies between two times", MetricWarning)
     rows = ~between & something_observed(known)[:, e]

@@ -36,6 +36,7 @@ __all__ = [
     "check_times",
     "check_training_table",
     "equal_times",
+    "has_other_labels",
     "warn_of_ignored",
     "warn_of_leak",
 ]
@@ -47,11 +48,22 @@ _MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and
 
 def check_index(X: Any, y: Any, called: str = "y") -> None:
     """Refuse rows of y that are those of X in another order; warn if they have other labels altogether."""
+    if not has_other_labels(X, y, called):
+        return
+    warn(
+        f"the rows of X and {called} have different labels (the first are {as_typed(X.index[0])} and {as_typed(y.index[0])}) "
+        "and are matched by their order; reset both indexes if that is right",
+        IndexWarning,
+    )
+
+
+def has_other_labels(X: Any, y: Any, called: str = "y") -> bool:
+    """Refuse rows of y that are those of X in another order; otherwise, whether they have other labels altogether."""
     ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
     if not (isinstance(ours, pd.Index) and isinstance(theirs, pd.Index)) or len(ours) != len(theirs) or ours.equals(theirs):
-        return
+        return False
     if called == "given" and theirs.equals(pd.RangeIndex(len(theirs))) and len(ours.intersection(theirs)) < len(ours):
-        return  # written down for these rows
+        return False  # written down for these rows
     if len(ours.symmetric_difference(theirs)) == 0:
         row = int(np.argmax(np.asarray(ours != theirs)))
         raise TableError(
@@ -59,11 +71,7 @@ def check_index(X: Any, y: Any, called: str = "y") -> None:
             f"{as_typed(theirs[row])} in {called}); align them: {called}.loc[X.index]",
             row=row,
         )
-    warn(
-        f"the rows of X and {called} have different labels (the first are {as_typed(ours[0])} and {as_typed(theirs[0])}) and are matched "
-        "by their order; reset both indexes if that is right",
-        IndexWarning,
-    )
+    return True
 
 
 def check_training_table(

@@ -86,7 +86,7 @@ class Encoding:
         time_scale: str,
         horizon: float | Mapping[str, float] | None,
     ) -> Encoding:
-        """As :meth:`learn`, from summaries of a table that lies elsewhere."""
+        """As ``learn``, from summaries of a table that lies elsewhere."""
         found: list[Column] = []
         learned: tuple[LearnedEndpoint, ...] = ()
         with collecting_problems() as problems:

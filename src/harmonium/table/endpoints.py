@@ -257,11 +257,12 @@ def parse_endpoints(y: Any) -> Endpoints:
         )
     names = tuple(dict.fromkeys(y.columns.get_level_values(0)))
     for name in names:
-        kinds = list(y[name].columns)
+        kinds = [kind for own, kind in y.columns if own == name]
         if not {"lower", "upper"} <= set(kinds) <= {"lower", "upper", "entry"} or len(set(kinds)) != len(kinds):
             raise ValueError(f"endpoint {name!r} must have the columns lower, upper and possibly entry; found {kinds}")
     nothing = np.zeros(len(y))
-    column = {key: numbers_of(y[key], "times") for key in y.columns}
+    # by place: threads that share an index with two levels must not look names up in it at the same time
+    column = {key: numbers_of(y.iloc[:, place], "times") for place, key in enumerate(y.columns)}
 
     def stack(kind: str) -> Array:
         return np.column_stack([column.get((name, kind), nothing) for name in names])
