@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.cells import Cells
+from harmonium.engine.assembly import Chunk
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.parameters import Natural, Parameters
@@ -31,6 +32,7 @@ _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows h
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
 _PATIENCE = 10  # evaluations before a coarser grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
+_FEWEST_FOR_PATTERNS = 6  # hidden units; with fewer, a pass over all states is as quick
 _FEW_ROWS = 4  # for which preparing shared integrals would take longer than one integral for each cell and state
 
 Result = TypeVar("Result")
@@ -165,9 +167,7 @@ class LogMassSum:
             n_rows = piece.stop - piece.start
             weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
             sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
-            chunk = prepared.chunk(number)
-            sum_patterns(chunk, chunk.patterns, weights, energy, factors, sums)
-            sum_states(chunk, chunk.others, weights, energy, factors, sums)
+            _sum_rows(prepared.chunk(number), weights, energy, factors, sums)
             if sums.flag.any():
                 unrepresented.append(Unrepresented(piece, weights, sums.flag))
         return sums, unrepresented
@@ -204,12 +204,7 @@ class LogMassSum:
                 n_rows = piece.stop - piece.start
                 wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
                 sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted)
-                chunk, weights = prepared.chunk(number), np.zeros(n_rows)
-                if with_posterior:
-                    sum_states(chunk, np.arange(n_rows), weights, energy, factors, sums)
-                else:
-                    sum_patterns(chunk, chunk.patterns, weights, energy, factors, sums)
-                    sum_states(chunk, chunk.others, weights, energy, factors, sums)
+                _sum_rows(prepared.chunk(number), np.zeros(n_rows), energy, factors, sums)
                 for rows, exact in self._enumerated(natural, piece, sums.flag):
                     sums.log_mass[rows] = exact.log_mass
                     if with_posterior:
@@ -304,6 +299,15 @@ def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None
         parameters.check(cells.layout)
         return state_probabilities(parameters.natural(), cells.layout, *cells.bounds())
     return LogMassSum([Term.uniform(cells, 1.0)], n_threads).posteriors(parameters)[0]
+
+
+def _sum_rows(chunk: Chunk, weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
+    """Sum over the hidden states of all rows of a chunk, by patterns where that pays and no posterior is wanted."""
+    if sums.posterior.shape[0] or energy.hidden_bias.size < _FEWEST_FOR_PATTERNS:
+        sum_states(chunk, np.arange(weights.size), weights, energy, factors, sums)
+    else:
+        sum_patterns(chunk, chunk.patterns, weights, energy, factors, sums)
+        sum_states(chunk, chunk.others, weights, energy, factors, sums)
 
 
 def _energy(natural: Natural) -> Energy:
