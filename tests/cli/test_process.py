@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from harmonium.cli import main
+from harmonium.cli.reading import PART_ROWS
 from tests.cli.conftest import ENDPOINTS
 from tests.processes import COMMAND, ENVIRONMENT, harmonium_command
 
@@ -47,8 +48,10 @@ def test_a_study_from_fit_to_cohort(csv, tmp_path):
 
 @pytest.fixture(scope="module")
 def large(study, tmp_path_factory):
+    """Twelve parts, so that a test that waits for the first may be late."""
     path = tmp_path_factory.mktemp("large") / "large.csv"
-    pd.concat([study] * 400).to_csv(path, index=False)
+    header, rows = study.to_csv(index=False).split("\n", 1)
+    path.write_text(f"{header}\n{rows * (12 * PART_ROWS // len(study))}")
     return path
 
 

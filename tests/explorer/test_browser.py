@@ -23,11 +23,14 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
 
 pytestmark = pytest.mark.slow
 
+_PATIENCE = 120_000  # milliseconds; bounds a hang, and says nothing about speed
+
 
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, "--no-first-run"])
+        sync_api.expect.set_options(timeout=_PATIENCE)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, "--no-first-run"], timeout=_PATIENCE)
         yield browser
         browser.close()
 
@@ -39,7 +42,7 @@ def visit(browser):
 
     def go(address, width=1280):
         page = browser.new_page(viewport={"width": width, "height": 900}, accept_downloads=True)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(_PATIENCE)
         requests, complaints = [], []
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)

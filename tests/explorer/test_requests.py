@@ -131,7 +131,7 @@ def test_an_upload_of_50_mb_is_refused_and_the_server_goes_on(model, schema, app
     assert (response.status_code, response.text) == (413, "the request is too large; a file may have 20 MB\n")
     place = urlsplit(serve(app))
     for sent, status in ((body, 413), (json.dumps(page.patient()).encode(), 200)):
-        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=300)
         connection.request("POST", "/_dash-update-component", sent, {"Content-Type": "application/json"})
         assert connection.getresponse().status == status
         connection.close()

@@ -31,9 +31,11 @@ def test_the_command_serves_and_says_what_an_open_host_means(model, tmp_path, mo
 
     def visit(server):
         def get():
-            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/") as response:
-                seen.append(response.status)
-            server.shutdown()
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=300) as response:
+                    seen.append(response.status)
+            finally:
+                server.shutdown()  # or the test would never end
 
         threading.Thread(target=get).start()
         original(server)
