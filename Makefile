@@ -5,7 +5,9 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 # Compiled code is cached by source: Numba does not notice when a function that another file calls has changed.
 SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xargs -0 cat | cksum | cut -d ' ' -f 1)
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(SOURCE_HASH)
+CACHE := .cache/numba-$(SOURCE_HASH)
+COMPILED := $(CACHE)/compiled
+export NUMBA_CACHE_DIR := $(CURDIR)/$(CACHE)
 
 .PHONY: help demo test quick lint types chromium docs wheel bench reproduce clean
 .DEFAULT_GOAL := demo
@@ -18,7 +20,7 @@ demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwa
 	$(BIN)/harmonium reproduce three-way --output demo/three_way.png --force --quiet
 
 test: $(INSTALLED)  ## everything that guards the project
-	$(MAKE) --jobs=2 --output-sync lint types chromium
+	$(MAKE) --jobs=2 --output-sync $(COMPILED) lint types chromium
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
@@ -57,6 +59,12 @@ reproduce: $(INSTALLED)  ## the paper's benchmark, about an hour on two cores; g
 
 clean:  ## remove what was made, except .venv
 	rm -rf .cache demo benchmark build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# By one process, beside lint and types; otherwise every process of the tests would begin with it. What is wrong is found by the tests.
+$(COMPILED): $(INSTALLED)
+	mkdir -p $(CACHE)
+	$(BIN)/python tools/compile_all.py || echo '*** Compilation before the tests has failed; they go on without it. ***'
+	touch $@
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
