@@ -5,12 +5,9 @@ Others are where they belong: a file's settings (tests/model/test_storage.py), c
 (tests/cli/test_outputs.py), lists and lazy tables (tests/table/test_columns.py).
 """
 
-from itertools import pairwise
-
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.integrate import quad
 
 import harmonium as hm
 from harmonium.engine.parameters import Parameters
@@ -49,17 +46,22 @@ def steep(X, y, rate):
 
 
 @FAR
-@pytest.mark.parametrize("until", [60.0, *(pytest.param(until, marks=pytest.mark.slow) for until in (10.0, 1e3, 1e6, 1e12))])
+@pytest.mark.parametrize("until", [10.0, 60.0, 1e3, 1e6, 1e12])
 def test_the_restricted_mean_is_right_however_far_the_horizon(model, nvalt8, until):
     X, y = nvalt8
     for given in (None, hm.landmark(y, 20.0)):
         prognosis = model.prognosis(X[:3], given=None if given is None else given[:3])
         found = prognosis.restricted_mean("os", until=until)
-        for row in range(3):
-            one = model.prognosis(X[row : row + 1], given=None if given is None else given[row : row + 1])
-            pieces = np.unique(np.clip([0.0, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 300, 600, 1200, 5000, until], 0.0, until))
-            area = sum(quad(lambda t, one=one: one.survival("os", [t])[0, 0], a, b, limit=200)[0] for a, b in pairwise(pieces))
-            assert found[row] == pytest.approx(area, rel=1e-5)
+        np.testing.assert_allclose(found, area_below(prognosis, until), rtol=1e-5)
+
+
+def area_below(prognosis, until):
+    """By Gauss's rule with forty nodes in each of some pieces, which grow with time."""
+    edges = np.unique(np.clip([0.0, *range(5, 101, 5), *np.geomspace(125.0, 1e12, 60), until], 0.0, until))
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    halves, middles = np.diff(edges)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
+    order = np.argsort(times := (middles + halves * nodes).ravel())
+    return prognosis.survival("os", times[order]) @ (halves * weights).ravel()[order]
 
 
 @FAR
