@@ -19,7 +19,14 @@ if not shutil.which(CHROMIUM):
     pytest.skip(f"BROWSER TESTS DID NOT RUN: there is no {CHROMIUM}; install chromium, or set CHROMIUM", allow_module_level=True)
 sync_api = pytest.importorskip("playwright.sync_api", reason="BROWSER TESTS DID NOT RUN: pip install playwright")
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 pytestmark = pytest.mark.slow
 

@@ -234,6 +234,7 @@ def swallowed_and_reminded():
 def test_an_interrupt_at_any_byte_code_is_raised_and_not_afterwards(monkeypatch, work, reminder):
     """In the hook, while the reminder starts, calls or is stopped, at the first and the last instruction of each method."""
     monkeypatch.setattr(interruption, "_Reminder", reminder)
+    monkeypatch.setattr(interruption, "_DELAY", 3600.0)  # the thread is started and stopped, but what it does is done by hand
     before = sys.unraisablehook
     for n in itertools.count(1):
         interrupt, raised = InterruptAt(n), False
