@@ -247,7 +247,7 @@ def test_an_interrupt_at_any_byte_code_is_raised_and_not_afterwards(monkeypatch,
         assert_left_behind_nothing(before)
         if interrupt.seen < n:
             break
-    assert n > 100
+    assert n > 30  # versions of Python differ in how many byte codes there are, and in whether they can be traced
 
 
 def test_blocks_may_be_nested():
