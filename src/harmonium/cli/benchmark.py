@@ -55,9 +55,7 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at this address.", show_default=False)
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where tables and figure go.")] = Path(
-        "benchmark"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where tables and figure go.")] = Path("benchmark"),
     results: Annotated[
         Path | None,
         typer.Option("--results", metavar="FOLDER", help="Where the results of single fits are.", show_default="OUTPUT/results"),
@@ -119,7 +117,8 @@ def _show_work(terminal: Terminal, work: pd.DataFrame) -> None:
 def _write(terminal: Terminal, output: Path, scores: pd.DataFrame, title: str) -> None:
     """Tables and figure, into the folder and to the reader."""
     from harmonium.cli.writing import replacing
-    from harmonium.studies.benchmark.summary import draw_scores, mean_and_deviation
+    from harmonium.studies.benchmark.figure import draw_scores
+    from harmonium.studies.benchmark.summary import mean_and_deviation
 
     table = mean_and_deviation(scores)
     output.mkdir(parents=True, exist_ok=True)
@@ -128,7 +127,7 @@ def _write(terminal: Terminal, output: Path, scores: pd.DataFrame, title: str) -
     with replacing(output / "table.csv", True) as temporary:
         table.to_csv(temporary)
     with replacing(output / "scores.png", True) as temporary:
-        draw_scores(scores).savefig(temporary, format="png", dpi=160)
+        draw_scores(table).savefig(temporary, format="png", dpi=160)
     rows = [
         [*index, *(f"{row[m, 'mean']:.3f} ± {row[m, 'std']:.3f}" for m in table.columns.levels[0])]
         for index, row in zip(table.index, table.to_dict("records"), strict=True)

@@ -13,7 +13,7 @@ from harmonium.studies.benchmark.protocol import Protocol, Task
 from harmonium.studies.benchmark.rivals import RIVALS
 from harmonium.studies.benchmark.storage import Results
 
-__all__ = ["collect", "count_tasks", "failures", "run_benchmark", "work_left"]
+__all__ = ["collect", "complete_candidates", "count_tasks", "failures", "run_benchmark", "work_left"]
 
 
 def count_tasks(protocol: Protocol, studies: Sequence[str], models: Sequence[str]) -> int:
@@ -80,6 +80,17 @@ def failures(protocol: Protocol, studies: Sequence[str], models: Sequence[str], 
         if result is not None and result.failure:
             rows.append({"task": task.name, "settings": settings_of(task), "error": result.failure, "diverged": result.diverged})
     return pd.DataFrame(rows, columns=["task", "settings", "error", "diverged"])
+
+
+def complete_candidates(protocol: Protocol, study: str, model: str, results: Results) -> int:
+    """How many candidates, counted from the first, have been compared in all folds; one for models without a search, once fitted."""
+    if not RIVALS[model].searched:
+        return int(all(results.get(Task(study, model, outer, 0, None)) is not None for outer in range(protocol.folds)))
+    for candidate in range(protocol.candidates_of(model)):
+        tasks = [Task(study, model, outer, candidate, inner) for outer in range(protocol.folds) for inner in range(protocol.folds)]
+        if any(results.get(task) is None and not _has_failed(task, results) for task in tasks):
+            return candidate
+    return protocol.candidates_of(model)
 
 
 def work_left(protocol: Protocol, studies: Sequence[str], models: Sequence[str], results: Results) -> pd.DataFrame:
