@@ -108,10 +108,10 @@ def _work(protocol: Protocol, model: str, work: pd.DataFrame) -> list[str]:
 
 def _statement_table(found: pd.DataFrame) -> str:
     rows = [
-        [row.statement, row.study, row.metric, row.model, row.against, f"{row.mean:+.3f} ± {row.std:.3f}"]
+        [row.statement, row.study, row.metric, row.model, row.against, f"{row.mean:+.3f} ± {row.std:.3f}", "yes" if row.holds else "no"]
         for row in found.sort_values(["statement", "study", "metric"], kind="stable", key=_as_listed).itertuples()
     ]
-    return _markdown(["statement", "study", "score", "model", "minus", "difference"], rows)
+    return _markdown(["statement", "study", "score", "model", "minus", "difference", "holds"], rows)
 
 
 def _as_listed(column: pd.Series) -> pd.Series:

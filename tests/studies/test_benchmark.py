@@ -250,6 +250,7 @@ def test_statements_are_differences_in_the_same_folds(reference):
     gain = found.loc[("better concordance with the second endpoint", "harmonium", "concordance")]
     assert gain["mean"] == pytest.approx((by_fold["*"] - by_fold["plain"]).mean())
     assert gain["against"] == "harmonium, covariates alone"
+    assert gain["holds"]
     beside = found.loc[("no gain from columns with missing values", "harmonium-default", "concordance")]
     assert beside["against"] == "svm"
     assert set(found["study"]) == {"nvalt11"}
