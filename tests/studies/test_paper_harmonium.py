@@ -5,6 +5,7 @@ import pytest
 
 from harmonium.cells import Cells
 from harmonium.datasets.paper import load_paper_study
+from harmonium.model.integrated_rows import IntegratedRows
 from harmonium.model.known_rows import KnownRows
 from harmonium.studies.benchmark.evaluation import kinds_of
 from harmonium.studies.benchmark.paper_harmonium import integrated_survival
@@ -99,13 +100,16 @@ def test_contrastive_predictions_are_those_of_brute_force(nvalt8, n_hidden):
         assert found.n_sampled == 0
 
 
-def test_rows_with_many_unobserved_levels_are_taken_apart(monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("MOST_LEVELS", 1), ("MOST_NODES", 40_000)])
+def test_rows_with_many_unobserved_levels_are_taken_apart(monkeypatch, limit, value):
     """With room for one combination of levels in an integral, answers are those of enumeration all the same."""
-    parameters = random_parameters(EVERY_UNIT, 5, np.random.default_rng(0), strength=1.0)
+    parameters = random_parameters(EVERY_UNIT, 5, np.random.default_rng(0), strength=0.3)
     nan = np.nan
-    cells = Cells.from_bounds(EVERY_UNIT, [[nan, nan, 0.1, nan, nan], [1.0, nan, 0.1, 0.4, nan], [0.0, 1.0, 0.1, nan, 0.2]])
+    table = [[nan, nan, 0.1, nan, nan], [1.0, nan, 0.1, 0.4, nan], [0.0, 1.0, 0.1, nan, 0.2], [nan, 2.0, 0.3, nan, nan]]
+    cells = Cells.from_bounds(EVERY_UNIT, table)
     column, positions = 3, np.array([0.1, 0.4, 0.8])
-    monkeypatch.setattr("harmonium.engine.integration.MOST_LEVELS", 1)
+    monkeypatch.setattr(f"harmonium.engine.integration.{limit}", value)
+    assert not IntegratedRows.of(parameters, cells)[1].all()
     alive, could = integrated_survival(parameters, cells, column, positions)
     assert could.all()
     known = next(KnownRows.of(parameters, cells, np.random.default_rng(0)))

@@ -11,7 +11,6 @@ from scipy.special import softmax
 from harmonium.cells import Cells
 from harmonium.engine.axes import admitted_levels
 from harmonium.engine.choice_of_method import SAMPLE
-from harmonium.engine.integration import integrable
 from harmonium.engine.parameters import Parameters
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.model.integrated_rows import IntegratedRows
@@ -88,38 +87,43 @@ def _survival(model: SurvivalHarmonium, X: pd.DataFrame, times: Array, given: An
 def integrated_survival(parameters: Parameters, cells: Cells, column: int, positions: Array) -> tuple[Array, Booleans]:
     """P(x > u) of a column by integrating what is unobserved, (rows, positions), and which rows could be integrated.
 
-    Where the unobserved discrete cells of a row have too many combinations of levels for one integral, the row is taken apart: its survival
+    Where an integral is too large, because of the levels of unobserved discrete cells or of its nodes, the row is taken apart: its survival
     is that of its parts, in each of which one more of these cells is known, weighted with their masses.
     """
-    parts, owner = _taken_apart(cells, parameters.n_hidden)
-    rows, could = IntegratedRows.of(parameters, parts, n_threads=1)
+    alive: list[list[Array]] = [[] for _ in range(cells.n_rows)]
+    log_mass: list[list[float]] = [[] for _ in range(cells.n_rows)]
+    complete = np.ones(cells.n_rows, dtype=bool)
+    parts, owner = cells, np.arange(cells.n_rows)
+    while parts.n_rows:
+        rows, could = IntegratedRows.of(parameters, parts, n_threads=1)
+        for row, answer, integral in zip(owner[could], rows.survival(column, positions).mean, rows.found, strict=True):
+            alive[row].append(answer)
+            log_mass[row].append(integral.log_mass)
+        left = np.flatnonzero(~could)
+        parts, from_where = _taken_apart(parts.part(left))
+        hopeless = np.setdiff1d(np.arange(left.size), from_where)
+        complete[owner[left[hopeless]]] = False
+        owner = owner[left[from_where]]
     out = np.full((cells.n_rows, positions.size), np.nan)
-    complete = np.bincount(owner, ~could, minlength=cells.n_rows) == 0
-    answers, log_mass, owner = rows.survival(column, positions).mean, np.array([row.log_mass for row in rows.found]), owner[could]
     for row in np.flatnonzero(complete):
-        own = owner == row
-        out[row] = softmax(log_mass[own]) @ answers[own]
+        out[row] = softmax(log_mass[row]) @ np.array(alive[row])
     return out, complete
 
 
-def _taken_apart(cells: Cells, n_hidden: int) -> tuple[Cells, Integers]:
-    """Rows with too many unobserved levels in parts, one for each level of a cell; and which row each part belongs to."""
-    layout, owner = cells.layout, np.arange(cells.n_rows)
-    discrete = np.array([unit.discrete for unit in layout.units])
-    while True:
-        lower, upper = cells.bounds()
-        unknown = (lower != upper) & discrete
-        large = ~integrable(cells, n_hidden) & unknown.any(axis=1)
-        if not large.any():
-            return cells, owner
-        kept = np.flatnonzero(~large)
-        lowers, uppers, owners = [lower[kept]], [upper[kept]], [owner[kept]]
-        for row in np.flatnonzero(large):
-            column = int(np.argmax(unknown[row]))
-            levels = admitted_levels(layout.units[column], lower[row, column], upper[row, column])
-            for bounds, old in ((lowers, lower), (uppers, upper)):
-                part = np.repeat(old[row : row + 1], levels.size, axis=0)
-                part[:, column] = levels
-                bounds.append(part)
-            owners.append(np.repeat(owner[row], levels.size))
-        cells, owner = Cells.from_bounds(layout, np.concatenate(lowers), np.concatenate(uppers)), np.concatenate(owners)
+def _taken_apart(cells: Cells) -> tuple[Cells, Integers]:
+    """Rows in parts, one for each level of their first unobserved discrete cell, and where parts are from; without rows that have none."""
+    layout = cells.layout
+    lower, upper = cells.bounds()
+    unknown = (lower != upper) & np.array([unit.discrete for unit in layout.units])
+    rows, columns, values = [], [], []
+    for row in np.flatnonzero(unknown.any(axis=1)):
+        column = int(np.argmax(unknown[row]))
+        levels = admitted_levels(layout.units[column], lower[row, column], upper[row, column])
+        rows += [row] * levels.size
+        columns += [column] * levels.size
+        values += levels.tolist()
+    origin = np.array(rows, dtype=np.int64)
+    lower, upper = lower[origin], upper[origin]
+    for bounds in (lower, upper):
+        bounds[np.arange(origin.size), np.array(columns, dtype=np.int64)] = values
+    return Cells.from_bounds(layout, lower, upper), origin
