@@ -103,7 +103,11 @@ def _work_table(protocol: Protocol, work: pd.DataFrame) -> str:
 
 def _work(protocol: Protocol, model: str, work: pd.DataFrame) -> list[str]:
     counts = [f"{work[name].sum():,}" for name in ("done", "diverged", "failed", "sampled")]
-    return [str(protocol.candidates_of(model)) if RIVALS[model].searched else "", *counts, f"{work['hours'].sum():.2f}"]
+    return [
+        str(protocol.candidates_of(model)) if RIVALS[model].searched and work["done"].any() else "",
+        *counts,
+        f"{work['hours'].sum():.2f}",
+    ]
 
 
 def _statement_table(found: pd.DataFrame) -> str:

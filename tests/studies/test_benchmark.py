@@ -16,7 +16,7 @@ from harmonium.studies.benchmark.execution import cluster
 from harmonium.studies.benchmark.figure import draw_scores
 from harmonium.studies.benchmark.protocol import Protocol, Task
 from harmonium.studies.benchmark.rivals import RIVALS, load_rivals
-from harmonium.studies.benchmark.search import count_tasks, failures, run_benchmark, work_left
+from harmonium.studies.benchmark.search import complete_candidates, count_tasks, failures, run_benchmark, work_left
 from harmonium.studies.benchmark.storage import Results
 from harmonium.studies.benchmark.summary import differences, mean_and_deviation
 from tests.processes import ENVIRONMENT, ROOT
@@ -153,6 +153,8 @@ def test_more_candidates_are_added_to_those_that_are_there(reference, tmp_path, 
     more = Protocol(folds=2, candidates=2, rivals=FURTHER, exceptions=(("svm", 3),))
     run_benchmark(more, STUDIES, ["svm"], Results(tmp_path, more), 1, lambda: None)
     assert {task.candidate for task in ran if task.inner is not None} == {2}
+    assert complete_candidates(more, "nvalt11", "svm", Results(folder, SMALL)) == 2
+    assert complete_candidates(more, "nvalt11", "svm", Results(tmp_path, more)) == 3
     assert len([task for task in ran if task.inner is not None]) == 4
 
 
