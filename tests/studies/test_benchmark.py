@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from harmonium.datasets.paper import load_paper_study
-from harmonium.studies.benchmark.evaluation import run_task, settings_of
-from harmonium.studies.benchmark.execution import cluster
+from harmonium.studies.benchmark.evaluation import Result, run_task, settings_of
+from harmonium.studies.benchmark.execution import cluster, run_tasks
 from harmonium.studies.benchmark.figure import draw_scores
 from harmonium.studies.benchmark.protocol import Protocol, Task
 from harmonium.studies.benchmark.rivals import RIVALS, load_rivals
@@ -209,6 +209,33 @@ def test_where_the_best_candidate_fails_in_the_end_the_next_one_is_taken(tmp_pat
     assert not refits.str.contains("inner").any()
     assert scores["settings"][0]["rank_ratio"] != best
     assert scores["concordance"].notna().all()
+
+
+def test_the_longest_tasks_begin_first(tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr("harmonium.studies.benchmark.execution.run_task", lambda _, task: begun.append(task) or Result(1.0))
+    tasks = [Task("ncctg", "forest", 0, candidate, 0) for candidate in range(8)]
+    run_tasks(tasks, SMALL, Results(tmp_path, SMALL), 1, lambda: None)
+    trees = [settings_of(task)["n_estimators"] * (1 if settings_of(task)["max_features"] else 3) for task in begun]
+    assert trees == sorted(trees, reverse=True)
+    assert begun != tasks
+
+
+def test_the_papers_harmonium_has_one_candidate_for_all_kinds_of_prediction(tmp_path, monkeypatch):
+    """Chosen given the other endpoint, as in the paper; inner folds score nothing else."""
+    rival = type(RIVALS["paper-harmonium"])
+    original = rival.draw
+    monkeypatch.setattr(rival, "draw", lambda *call: {**original(*call), "n_epochs": 5})
+    protocol = Protocol(folds=2, candidates=3)
+    results = Results(tmp_path, protocol)
+    scores = run_benchmark(protocol, ["nvalt11"], ["paper-harmonium"], results, 1, lambda: None)
+    assert scores.groupby("fold")["settings"].apply(lambda own: all(one == own.iloc[0] for one in own)).all()
+    assert scores[["concordance", "brier", "integrated_brier"]].notna().all(axis=None)
+    for fold in range(2):
+        inner = [[results.get(Task("nvalt11", "paper-harmonium", fold, c, k)).scores for k in range(2)] for c in range(3)]
+        assert all(set(one) == {("*", "concordance")} for own in inner for one in own)
+        best = int(np.argmax([np.mean([one["*", "concordance"] for one in own]) for own in inner]))
+        assert results.get(Task("nvalt11", "paper-harmonium", fold, best, None)) is not None
 
 
 def test_a_contrastive_fit_that_diverges_is_noticed_at_once(monkeypatch):
