@@ -40,6 +40,8 @@ _LOOKS = {
 _OTHERS = ("h", "#000000")
 _KINDS = ("plain", "*")
 _GAP = 1.6  # between studies, in steps from model to model
+_NARROWEST = 5  # steps for a study, which must have room for its name
+_LEAST_WIDTH = 9.2  # inches, which must have room for the legend
 
 
 def draw_scores(table: pd.DataFrame) -> Figure:
@@ -53,7 +55,7 @@ def draw_scores(table: pd.DataFrame) -> Figure:
     places, studies = _places(table)
     models = sorted({model for _, model, _ in places}, key=_rank)
     with mpl.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(1.6 + 0.135 * max(places.values()), 6.2), layout="constrained")
+        figure = Figure(figsize=(max(_LEAST_WIDTH, 1.6 + 0.135 * max(places.values())), 6.2), layout="constrained")
         axes: Any = figure.subplots(2, 1, sharex=True)
         for ax, (metric, (letter, title, direction)) in zip(axes, _METRICS.items(), strict=True):
             _draw_metric(ax, table, metric, places)
@@ -65,7 +67,7 @@ def draw_scores(table: pd.DataFrame) -> Figure:
         axes[1].set_xticks([0.5 * (first + last) for first, last in studies.values()], list(studies))
         for ax in axes:
             ax.tick_params(axis="x", length=0)
-        axes[1].set_xlim(-1.0, max(places.values()) + 1.0)
+        axes[1].set_xlim(-1.0, max(last for _, last in studies.values()) + 1.0)
         figure.legend(
             handles=_legend(models, starred=any(kind == "*" for *_, kind in places)), loc="outside upper center", ncols=3, frameon=False
         )
@@ -84,10 +86,11 @@ def _places(table: pd.DataFrame) -> tuple[dict[tuple[str, str, str], float], dic
     for study in dict.fromkeys(table.index.get_level_values("study")):
         here = [(model, kind) for name, model, kind in table.index if name == study and kind in _KINDS]
         here.sort(key=lambda series: (_KINDS.index(series[1]), _rank(series[0])))
+        room = max(len(here), _NARROWEST)
         for step, series in enumerate(here):
-            places[study, *series] = at + step
-        studies[study] = (at, at + len(here) - 1.0)
-        at += len(here) + _GAP
+            places[study, *series] = at + step + 0.5 * (room - len(here))
+        studies[study] = (at, at + room - 1.0)
+        at += room + _GAP
     return places, studies
 
 
