@@ -10,7 +10,7 @@ from sksurv.ensemble import RandomSurvivalForest
 from sksurv.svm import FastSurvivalSVM
 from sksurv.util import Surv
 
-from harmonium.studies.benchmark.rivals import Rival, Settings, Standardised, first_endpoint
+from harmonium.studies.benchmark.rival import Prediction, Rival, Settings, Standardised, first_endpoint
 from harmonium.typing import Array
 
 __all__ = ["RIVALS"]
@@ -36,15 +36,18 @@ class Forest(Rival):
             X.to_numpy(float), Surv.from_arrays(event, time)
         )
 
-    def survival(self, model: Any, X: pd.DataFrame, times: Array, given: Any) -> Array | None:
-        """Step functions at the times."""
-        curves = model.predict_survival_function(X.to_numpy(float))
-        last = model.unique_times_[-1]
-        return np.array([curve(np.clip(times, curve.x[0], last)) for curve in curves])
+    def predict(self, model: Any, X: pd.DataFrame, half: float, times: Array, given: Any) -> Prediction:
+        """The forest's own risk score, and step functions at the times."""
+        columns = X.to_numpy(float)
+        risk = np.asarray(model.predict(columns))
+        if not times.size:
+            return Prediction(risk, None)
+        curves, last = model.predict_survival_function(columns), model.unique_times_[-1]
+        return Prediction(risk, np.array([curve(np.clip(times, curve.x[0], last)) for curve in curves]))
 
-    def risk(self, model: Any, X: pd.DataFrame, time: float, given: Any) -> Array:
-        """The forest's own risk score."""
-        return np.asarray(model.predict(X.to_numpy(float)))
+    def cost(self, settings: Settings) -> float:
+        """Trees, of which those that look at all columns take longer, and something for the rest."""
+        return float(20 + settings["n_estimators"] * (1.0 if settings["max_features"] else 3.0))
 
 
 class SVM(Rival):
@@ -61,14 +64,10 @@ class SVM(Rival):
         scaled.model = FastSurvivalSVM(**settings, max_iter=100, random_state=seed).fit(scaled(X), Surv.from_arrays(event, time))
         return scaled
 
-    def survival(self, model: Any, X: pd.DataFrame, times: Array, given: Any) -> Array | None:
-        """None."""
-        return None
-
-    def risk(self, model: Any, X: pd.DataFrame, time: float, given: Any) -> Array:
+    def predict(self, model: Any, X: pd.DataFrame, half: float, times: Array, given: Any) -> Prediction:
         """With any share of regression the machine predicts times, of which an early one is a high risk."""
         predicted = np.asarray(model.model.predict(model(X)))
-        return predicted if model.model.rank_ratio == 1.0 else -predicted
+        return Prediction(predicted if model.model.rank_ratio == 1.0 else -predicted, None)
 
 
 RIVALS = {"forest": Forest(), "svm": SVM()}

@@ -13,6 +13,7 @@ import numpy as np
 import harmonium as hm
 from benchmarks.provenance import print_table, write_result
 from harmonium.datasets.three_way import BLOBS, three_way_log_density
+from harmonium.studies.three_way import contrastive_trainer
 
 __all__ = ["run"]
 
@@ -54,14 +55,14 @@ def _solve(seed: int) -> dict[str, Any]:
 
 
 def _solve_by_contrast(seed: int) -> dict[str, Any]:
-    """The paper's settings: persistent chains, three steps, learning rate 0.375, a tenth of momentum; here in full batches."""
+    """The paper's settings, in full batches."""
     X, y = hm.datasets.make_three_way(1000, random_state=seed)
     model = hm.SurvivalHarmonium(
         n_hidden=4,
         objective="joint",
         time_scale="linear",
         horizon=1,
-        trainer=hm.Contrastive(learning_rate=0.375, momentum=0.1, n_steps=3, persistent=True, batch_size=1000, n_epochs=_STAGE, l2=0.0),
+        trainer=contrastive_trainer(_STAGE, batch_size=1000),
         warm_start=True,
         random_state=seed,
     )

@@ -38,6 +38,19 @@ def test_the_three_way_figure_is_drawn_once(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_contrastive_fit_is_drawn_beside_the_exact_one(tmp_path):
+    done = harmonium_command("reproduce", "three-way", "--contrastive", 200, "-o", "both.png", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    modes = pd.DataFrame(json.loads(done.stdout)["modes"])
+    assert list(modes.columns) == ["colour", "t1", "t2", "generator", "closed form", "learned", "contrastive"]
+    # After 200 epochs of 60,000 the modes have not been found: this is no copy of the exact fit.
+    assert (modes["learned"] > 0.5 * modes["generator"]).all()
+    assert (modes["contrastive"] < 0.5 * modes["generator"]).any()
+    with Image.open(tmp_path / "both.png") as image:
+        assert image.size[0] > 2.5 * image.size[1]
+
+
+@pytest.mark.slow
 def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
     small = [
         "benchmark",
@@ -61,12 +74,21 @@ def test_a_small_benchmark_leaves_table_and_figure(tmp_path):
     assert "nested cross-validation" in done.stdout
     assert len(pd.read_csv(tmp_path / "b" / "scores.csv")) == 4
     assert (tmp_path / "b" / "scores.png").stat().st_size > 10_000
+    assert {path.name for path in (tmp_path / "b" / "results").iterdir()} == {"ncctg-svm.csv", "ncctg-harmonium-default.csv"}
+    planned = harmonium_command(*small, "--candidates", "svm=3", "--dry-run", "--json", cwd=tmp_path)
+    assert planned.returncode == 0, planned.stderr
+    work = pd.DataFrame(json.loads(planned.stdout)["work"]).set_index("model")
+    assert work.loc["svm", ["done", "left"]].tolist() == [6, 8]
+    assert work.loc["harmonium-default", ["done", "left"]].tolist() == [2, 0]
+    assert work.loc["svm", "hours left"] > 0.0
 
 
 def test_mistyped_studies_models_and_figures_are_refused(run, tmp_path):
     for arguments, message in [
         (["benchmark", "--datasets", "nvalt9", "-o", tmp_path / "x"], "did you mean 'nvalt8'?"),
         (["benchmark", "--models", "coks", "-o", tmp_path / "x"], "did you mean 'cox'?"),
+        (["benchmark", "--candidates", "none", "-o", tmp_path / "x"], "must be a positive number or MODEL=NUMBER"),
+        (["benchmark", "--candidates", "coks=3", "-o", tmp_path / "x"], "did you mean 'cox'?"),
         (["reproduce", "four-way", "-o", tmp_path / "x.png"], "three-way"),
         (["reproduce", "three-way", "-o", tmp_path / "x.jpeg"], "must end with .png, .pdf, .svg"),
     ]:

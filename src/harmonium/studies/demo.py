@@ -115,7 +115,7 @@ def _cox_curves(predicted: OutOfFold) -> Array:
     for k in range(len(predicted.models)):
         train, test = predicted.fold != k, predicted.fold == k
         fitted = cox.fit({"penalizer": 0.1}, X[train], y[train], 0)
-        out[test] = cox.survival(fitted, X[test], _TIMES, None)
+        out[test] = cox.predict(fitted, X[test], 0.0, _TIMES, None).survival
     return out
 
 

@@ -2,7 +2,7 @@
 
 Red subjects have both events early or both late, blue ones have one early and one late; each time alone says nothing about the colour, so
 a Cox model on either finds nothing. A harmonium with four hidden units, one for each blob, represents the density (docs/model.md, section
-6): its parameters can be written down, and they can be learned.
+6): its parameters can be written down, and they can be learned, by exact likelihood or by the paper's contrastive divergence.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from harmonium.estimator import SurvivalHarmonium
 from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.studies.cox import fit_cox
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.training.contrastive import Contrastive
+from harmonium.training.trainer import Trainer
 from harmonium.typing import Array
 from harmonium.units import Bernoulli, TruncatedGamma
 from harmonium.units.truncated_gamma import interval_mass
 
-__all__ = ["ThreeWay", "closed_form", "reproduce_three_way"]
+__all__ = ["ThreeWay", "closed_form", "contrastive_trainer", "reproduce_three_way"]
 
 LAYOUT = Layout([Bernoulli(), TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
 _COLOURS = ("red", "blue")
@@ -46,7 +48,8 @@ class ThreeWay:
     p_values : dict
         Of the colour in a Cox model of either time.
     modes : DataFrame
-        Density at each blob's mode: of the generator, of the closed form, and of the model that was learned.
+        Density at each blob's mode: of the generator, of the closed form, of the model that was learned, and of the one that was learned by
+        contrastive divergence, if there is one.
     total : float
         Probability under the closed form, by quadrature; one if the engine is right.
     figure : matplotlib.figure.Figure
@@ -58,21 +61,40 @@ class ThreeWay:
     figure: Figure
 
 
-def reproduce_three_way(n_samples: int = 1000, random_state: int = 0) -> ThreeWay:
-    """Draw a sample, fit it, compare with the generator and the closed form, and draw both panels of the figure."""
+def reproduce_three_way(n_samples: int = 1000, random_state: int = 0, contrastive_epochs: int = 0) -> ThreeWay:
+    """Draw a sample, fit it, compare with the generator and the closed form, and draw the panels of the figure.
+
+    Parameters
+    ----------
+    n_samples : int
+    random_state : int
+    contrastive_epochs : int
+        If not zero, fit by contrastive divergence as well, with the paper's settings and this many epochs (the paper has 300,000); 60,000
+        take one to two minutes.
+    """
     X, y = make_three_way(n_samples, random_state=random_state)
-    model = SurvivalHarmonium(n_hidden=4, objective="joint", time_scale="linear", horizon=1, random_state=random_state).fit(X, y)
     solution = closed_form()
 
-    def learned(colour: str, t1: Any, t2: Any) -> Array:
-        return _learned_density(model, colour, t1, t2)
+    def learned_by(trainer: str | Trainer) -> Density:
+        model = SurvivalHarmonium(
+            n_hidden=4, objective="joint", time_scale="linear", horizon=1, trainer=trainer, random_state=random_state
+        ).fit(X, y)
+        return lambda colour, t1, t2: _learned_density(model, colour, t1, t2)
 
     def written(colour: str, t1: Any, t2: Any) -> Array:
         return _closed_form_density(solution, colour, t1, t2)
 
+    learned = {"learned": learned_by("exact")}
+    if contrastive_epochs:
+        learned["contrastive"] = learned_by(contrastive_trainer(contrastive_epochs, n_samples))
     x, w = gauss_legendre(60)
     total = sum(float(0.5 * w @ written(colour, 0.5 * (x + 1.0), np.nan)) for colour in _COLOURS)
-    return ThreeWay(_cox_p_values(X, y), _modes(written, learned), total, _figure(learned, X, y))
+    return ThreeWay(_cox_p_values(X, y), _modes(written, learned), total, _figure(learned, X, y, contrastive_epochs))
+
+
+def contrastive_trainer(n_epochs: int, batch_size: int) -> Contrastive:
+    """The paper's settings: persistent chains, three steps, learning rate 0.375, a tenth of momentum. It names no size of batches."""
+    return Contrastive(learning_rate=0.375, momentum=0.1, n_steps=3, persistent=True, batch_size=batch_size, n_epochs=n_epochs, l2=0.0)
 
 
 def closed_form(clamp: float = 60.0, background: float = -7.0) -> Parameters:
@@ -135,22 +157,27 @@ def _cox_p_values(X: pd.DataFrame, y: pd.DataFrame) -> dict[str, float]:
     return out
 
 
-def _modes(written: Density, learned: Density) -> pd.DataFrame:
+def _modes(written: Density, learned: dict[str, Density]) -> pd.DataFrame:
+    densities = {"generator": _generating_density, "closed form": written, **learned}
     rows = []
     for colour, *parameters in BLOBS:
         mode = [(shape - 1.0) / rate for shape, rate in parameters]
-        densities = [float(density(colour, *mode)) for density in (_generating_density, written, learned)]
-        rows.append([colour, *mode, *densities])
-    return pd.DataFrame(rows, columns=["colour", "t1", "t2", "generator", "closed form", "learned"])
+        rows.append([colour, *mode, *(float(density(colour, *mode)) for density in densities.values())])
+    return pd.DataFrame(rows, columns=["colour", "t1", "t2", *densities])
 
 
-def _figure(learned: Density, X: pd.DataFrame, y: pd.DataFrame) -> Figure:
+def _figure(learned: dict[str, Density], X: pd.DataFrame, y: pd.DataFrame, n_epochs: int) -> Figure:
+    titles = {
+        "learned": f"b  a harmonium fitted to {len(X)} subjects",
+        "contrastive": f"c  the same by contrastive divergence, {n_epochs:,} epochs",
+    }
     with mpl.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(10.5, 5.4))
-        outer = figure.add_gridspec(1, 2, wspace=0.16, left=0.06, right=0.99, top=0.93, bottom=0.09)
+        n_panels = 1 + len(learned)
+        figure = Figure(figsize=(5.25 * n_panels, 5.4))
+        outer = figure.add_gridspec(1, n_panels, wspace=0.16, left=0.12 / n_panels, right=0.99, top=0.93, bottom=0.09)
         _panel(figure, outer[0], _generating_density, "a  the generating density")
-        joint = _panel(figure, outer[1], learned, f"b  a harmonium fitted to {len(X)} subjects")
-        _scatter(joint, X, y)
+        for place, (name, density) in enumerate(learned.items(), start=1):
+            _scatter(_panel(figure, outer[place], density, titles[name]), X, y)
     return figure
 
 

@@ -2,68 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
-from harmonium.studies.benchmark.evaluation import Result, run_task
+from harmonium.studies.benchmark.evaluation import Result, run_task, settings_of
 from harmonium.studies.benchmark.protocol import Protocol, Task
-from harmonium.studies.benchmark.rivals import load_rivals
+from harmonium.studies.benchmark.rivals import RIVALS, load_rivals
+from harmonium.studies.benchmark.storage import Results
 
-__all__ = ["Results", "cluster", "run_tasks"]
-
-
-class Results:
-    """Results in a folder, one file for each task, written whole or not at all."""
-
-    def __init__(self, folder: Path, protocol: Protocol) -> None:
-        self.folder = folder
-        self._check_protocol(protocol)
-
-    def _check_protocol(self, protocol: Protocol) -> None:
-        """Results of other numbers of folds must not be mixed: their rows differ."""
-        path, mine = self.folder / "protocol.json", {"folds": protocol.folds}
-        if path.exists() and json.loads(path.read_text()) != mine:
-            raise ValueError(f"{self.folder} holds results with {path.read_text().strip()}; found {mine}. Use another folder")
-        _write(path, mine)
-
-    def get(self, task: Task) -> Result | None:
-        """The result of a task, if it is there."""
-        try:
-            found: Result = json.loads(self._path(task).read_text())
-        except FileNotFoundError:
-            return None
-        return found
-
-    def put(self, task: Task, result: Result) -> None:
-        """Keep a result."""
-        _write(self._path(task), result)
-
-    def _path(self, task: Task) -> Path:
-        return self.folder / f"{task.name}.json"
+__all__ = ["cluster", "cost_of", "run_tasks"]
 
 
-def _write(path: Path, content: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    temporary.write_text(json.dumps(content, indent=1))
-    os.replace(temporary, path)
+def cost_of(task: Task) -> float:
+    """How long a task takes, in a unit of its study and model."""
+    return RIVALS[task.model].cost(settings_of(task))
 
 
 def run_tasks(tasks: Iterable[Task], protocol: Protocol, results: Results, n_jobs: int, done: Callable[[], None]) -> None:
-    """Run the tasks whose results are not there yet; ``done`` is called for every task, whether it ran or not."""
+    """Run the tasks whose results are not there yet; ``done`` is called for every task, whether it ran or not.
+
+    The ones that take longest begin first, so that in the end no process waits long for another.
+    """
     missing = []
     for task in tasks:
         if results.get(task) is None:
             missing.append(task)
         else:
             done()
+    missing.sort(key=cost_of, reverse=True)
     arriving = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(_named)(protocol, task) for task in missing)
     for task, result in arriving:
         results.put(task, result)

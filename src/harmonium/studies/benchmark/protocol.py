@@ -45,7 +45,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Unique, and usable as a file's name."""
+        """Unique; random numbers depend on it."""
         place = f"candidate{self.candidate}" if self.inner is None else f"candidate{self.candidate}-inner{self.inner}"
         return f"{self.study}/{self.model}/outer{self.outer}-{place}"
 
@@ -60,18 +60,34 @@ class Task:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How many folds and candidates, and a file with further models, if there is one."""
+    """How many folds and candidates, and a file with further models, if there is one.
+
+    Candidates are numbered, and their settings depend on the number alone: with more of them, the first ones stay what they were.
+
+    Attributes
+    ----------
+    folds : int
+    candidates : int
+    rivals : str or None
+        The file.
+    exceptions : tuple of (str, int)
+        Models with another number of candidates.
+    """
 
     folds: int = 5
     candidates: int = 50
     rivals: str | None = None
+    exceptions: tuple[tuple[str, int], ...] = ()
 
-    def inner_tasks(self, study: str, model: str) -> Iterator[Task]:
-        """All fits by which candidates are compared."""
+    def candidates_of(self, model: str) -> int:
+        """How many candidates a model has."""
+        return dict(self.exceptions).get(model, self.candidates)
+
+    def inner_tasks(self, study: str, model: str, inner: int) -> Iterator[Task]:
+        """All fits in one of the inner folds of every outer one."""
         for outer in range(self.folds):
-            for candidate in range(self.candidates):
-                for inner in range(self.folds):
-                    yield Task(study, model, outer, candidate, inner)
+            for candidate in range(self.candidates_of(model)):
+                yield Task(study, model, outer, candidate, inner)
 
     def rows(self, y: Any, task: Task) -> tuple[Rows, Rows]:
         """Rows for training and for testing in a task."""
