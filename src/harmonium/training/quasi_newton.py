@@ -17,10 +17,10 @@ from harmonium.typing import Array, Booleans
 
 __all__ = ["minimise", "quadratic_step"]
 
-_FLATTEST = 1e-9  # least curvature, relative to the largest
+_FLATTEST = 1e-8  # least curvature, relative to the largest
 _FIRST_RADIUS, _WIDEST = 1.0, 100.0  # of the trust region, in the coordinates' own unit
 _POOR, _GOOD = 0.25, 0.75  # what is gained relative to what the quadratic model promised
-_OFTEN = 3  # iterations after which the curvature is looked at again
+_LONG = 8  # iterations after which the curvature is looked at again, if steps are refused or the search is about to end
 _MOST_CHANGES = 50  # of the active set, in one step
 _ROUNDING = 1e-13  # relative error of a value
 
@@ -68,18 +68,17 @@ def minimise(
     >>> found.x, found.success
     (array([1., 3.]), True)
     """
-    value, gradient = loss(z)
-    search = _Search(z, value, gradient, bounds, curvature)
+    search = _Search(z, *loss(z), bounds, curvature)
     message, status = "the limit of iterations was reached", 1
     n_iter = 0
     while n_iter < max_iter:
         step, promised = search.proposed()
-        if promised <= tol and search.is_fresh():
-            message, status = "the quadratic model promises no more than tol", 0
-            break
-        if promised <= tol:
+        if promised <= max(tol, search.rounding) and search.has_gone_far():
             search.look()
             continue
+        if promised <= max(tol, search.rounding):
+            message, status = "the quadratic model promises no more than tol", 0
+            break
         n_iter += 1
         search.go(step, promised, *loss(search.z + step))
         if note is not None:
@@ -104,11 +103,16 @@ class _Search:
     def look(self) -> None:
         """At the curvature here."""
         self._matrix = _convex(self._curvature(self.z))
-        self._n_steps = self._n_refused = 0
+        self._n_steps = 0
 
-    def is_fresh(self) -> bool:
-        """Whether the curvature was looked at not long ago."""
-        return self._n_steps < _OFTEN
+    @property
+    def rounding(self) -> float:
+        """The error of a value."""
+        return _ROUNDING * max(1.0, abs(self.value))
+
+    def has_gone_far(self) -> bool:
+        """Whether the curvature was looked at long ago."""
+        return self._n_steps >= _LONG
 
     def is_stuck(self) -> bool:
         """Whether the region has shrunk to nothing."""
@@ -119,7 +123,11 @@ class _Search:
         low, high = self._bounds
         damping, unit = 0.0, float(np.trace(self._matrix)) / self.z.size
         while True:
-            step = quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low - self.z, high - self.z)
+            try:
+                step = quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low - self.z, high - self.z)
+            except np.linalg.LinAlgError:  # updates are positive definite but for rounding
+                self._matrix = _convex(self._matrix)
+                continue
             if np.linalg.norm(step) <= self._radius or damping > 1e12 * unit:
                 break
             damping = max(4.0 * damping, 1e-8 * unit)
@@ -128,21 +136,19 @@ class _Search:
     def go(self, step: Array, promised: float, value: float, gradient: Array) -> None:
         """Take a step, or refuse it; learn from its gradient either way."""
         gained = self.value - value
-        noise = _ROUNDING * max(1.0, abs(self.value))
-        ratio = (gained + noise) / (promised + noise) if np.isfinite(value) else -np.inf
+        ratio = (gained + self.rounding) / (promised + self.rounding) if np.isfinite(value) else -np.inf
         length = float(np.linalg.norm(step))
         if np.isfinite(value):
             self._learn(step, gradient - self.gradient)
         if ratio < _POOR:
             self._radius = 0.25 * length
-            self._n_refused += 1
         elif ratio > _GOOD and length > 0.8 * self._radius:
             self._radius = min(2.0 * self._radius, _WIDEST)
         self._n_steps += 1
         if ratio > 1e-4:
             self.z, self.value, self.gradient = np.clip(self.z + step, *self._bounds), value, gradient
-            if self._n_steps >= _OFTEN or ratio < _POOR:
-                self.look()
+        if ratio < _POOR and self.has_gone_far():
+            self.look()
 
     def _learn(self, step: Array, change: Array) -> None:
         """Powell's damped BFGS update, which keeps the matrix positive definite."""
