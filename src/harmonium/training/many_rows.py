@@ -77,10 +77,12 @@ class ManyRows:
 
     def fit(self, starts: Sequence[Array]) -> OptimizeResult:
         """Follow starts to the best of their optima."""
-        ends = _distinct([self._settled(z) for z in starts])
-        self._choose_l2(ends[0].x)
-        compared = [self._polished(end.x, _SETTLED, _COMPARING, may_stop=False) for end in ends]
-        return self._finished(min(compared, key=lambda end: float(end.fun)).x)
+        best: OptimizeResult | None = None
+        for end in _distinct([self._settled(z) for z in starts]):
+            rival = self._polished(end.x, _SETTLED, _COMPARING, may_stop=False, target=np.inf if best is None else best.fun)
+            best = rival if best is None or rival.fun < best.fun else best
+        assert best is not None
+        return self._finished(best.x)
 
     def continued(self, z: Array) -> OptimizeResult:
         """Go on from given parameters, on all rows."""
@@ -96,29 +98,31 @@ class ManyRows:
         near = self.descent(self.part, z, self.max_iter, _ROUGH, note)
         return self._minimised(self.part, near.x, _SETTLED, self.max_iter, note)
 
-    def _polished(self, z: Array, tol: float, max_iter: int, *, may_stop: bool = True) -> OptimizeResult:
+    def _polished(self, z: Array, tol: float, max_iter: int, *, may_stop: bool = True, target: float = np.inf) -> OptimizeResult:
         self.history.begin_run(may_stop=may_stop)
-        return self._minimised(self.whole, z, tol, max_iter, self._listener(self.whole))
+        return self._minimised(self.whole, z, tol, max_iter, self._listener(self.whole), target)
 
-    def _minimised(self, problem: PenalisedLikelihood, z: Array, tol: float, max_iter: int, note: Note) -> OptimizeResult:
+    def _minimised(
+        self, problem: PenalisedLikelihood, z: Array, tol: float, max_iter: int, note: Note, target: float = np.inf
+    ) -> OptimizeResult:
         if z.size > _MOST_DENSE:
             return self.descent(problem, z, max_iter, tol * self.tol, note)
         bounds = problem.coordinates.bounds()
-        return minimise(problem.loss, z, bounds, self._curvature, tol=tol * self.tol, max_iter=max_iter, note=note)
+        return minimise(problem.loss, z, bounds, self._curvature, tol=tol * self.tol, max_iter=max_iter, target=target, note=note)
 
     def _curvature(self, z: Array) -> Array:
         return self.part.hessian(z, np.arange(z.size)) / self.part.n_rows
 
     def _choose_l2(self, z: Array) -> None:
-        """By the evidence, with the sample's curvature."""
+        """By the evidence, with the sample's curvature; the nearest power of two, in which small errors of that are lost."""
         if not self.chooses_l2 or z.size > _MOST_DENSE:
             return
-        self.l2 = evidence_precision(self.part, z, self.l2)
+        self.l2 = float(2.0 ** np.round(np.log2(evidence_precision(self.part, z, self.l2))))
         for problem in (self.whole, self.part):
             problem.precisions = prior_precisions(problem.coordinates, self.l2)
 
     def _listener(self, problem: PenalisedLikelihood) -> Note:
-        stage = "all rows" if problem is self.whole else "sample"
+        stage = "all rows" if problem is self.whole else "a sample"
 
         def note(intermediate_result: OptimizeResult) -> None:
             self.whole.current = np.array(intermediate_result.x)

@@ -21,6 +21,7 @@ _FLATTEST = 1e-8  # least curvature, relative to the largest
 _FIRST_RADIUS, _WIDEST = 1.0, 100.0  # of the trust region, in the coordinates' own unit
 _POOR, _GOOD = 0.25, 0.75  # what is gained relative to what the quadratic model promised
 _LONG = 8  # iterations after which the curvature is looked at again, if steps are refused or the search is about to end
+_STIFFEST = 1e12  # damping relative to the mean curvature, beyond which a step is as short as it will be
 _MOST_CHANGES = 50  # of the active set, in one step
 _ROUNDING = 1e-13  # relative error of a value
 
@@ -33,6 +34,7 @@ def minimise(
     *,
     tol: float,
     max_iter: int,
+    target: float = np.inf,
     note: Callable[[OptimizeResult], None] | None = None,
 ) -> OptimizeResult:
     """Minimise a function whose values and gradients are dear.
@@ -51,6 +53,8 @@ def minimise(
         The method stops where the quadratic model promises less than this.
     max_iter : int
         Most iterations, each of which takes one value and gradient.
+    target : float
+        The method gives up where even twice what the quadratic model promises, however long the way, would not lead below this.
     note : callable, optional
         Hears of every iterate, as a callback of :func:`scipy.optimize.minimize` does.
 
@@ -72,12 +76,15 @@ def minimise(
     message, status = "the limit of iterations was reached", 1
     n_iter = 0
     while n_iter < max_iter:
-        step, promised = search.proposed()
+        step, promised, hoped = search.proposed()
         if promised <= max(tol, search.rounding) and search.has_gone_far():
             search.look()
             continue
         if promised <= max(tol, search.rounding):
             message, status = "the quadratic model promises no more than tol", 0
+            break
+        if search.value - 2.0 * hoped > target:
+            message, status = "the target is out of reach", 3
             break
         n_iter += 1
         search.go(step, promised, *loss(search.z + step))
@@ -118,20 +125,24 @@ class _Search:
         """Whether the region has shrunk to nothing."""
         return self._radius < 1e-10
 
-    def proposed(self) -> tuple[Array, float]:
-        """The step that the quadratic model prefers within the region and the bounds, and what it promises to gain."""
-        low, high = self._bounds
-        damping, unit = 0.0, float(np.trace(self._matrix)) / self.z.size
+    def proposed(self) -> tuple[Array, float, float]:
+        """The best step of the quadratic model within the region and the bounds, what it promises, and what one of any length would."""
+        damping, unit, hoped = 0.0, float(np.trace(self._matrix)) / self.z.size, 0.0
         while True:
-            try:
-                step = quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low - self.z, high - self.z)
-            except np.linalg.LinAlgError:  # updates are positive definite but for rounding
-                self._matrix = _convex(self._matrix)
-                continue
-            if np.linalg.norm(step) <= self._radius or damping > 1e12 * unit:
-                break
-            damping = max(4.0 * damping, 1e-8 * unit)
-        return step, -float(self.gradient @ step + 0.5 * step @ self._matrix @ step)
+            step = self._step(damping)
+            promised = -float(self.gradient @ step + 0.5 * step @ self._matrix @ step)
+            hoped = max(hoped, promised)
+            if np.linalg.norm(step) <= self._radius or damping > _STIFFEST * unit:
+                return step, promised, hoped
+            damping = max(4.0 * damping, _FLATTEST * unit)
+
+    def _step(self, damping: float) -> Array:
+        low, high = (bound - self.z for bound in self._bounds)
+        try:
+            return quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low, high)
+        except np.linalg.LinAlgError:  # updates are positive definite but for rounding
+            self._matrix = _convex(self._matrix)
+            return quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low, high)
 
     def go(self, step: Array, promised: float, value: float, gradient: Array) -> None:
         """Take a step, or refuse it; learn from its gradient either way."""
