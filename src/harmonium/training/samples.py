@@ -24,7 +24,7 @@ __all__ = ["MANY_ROWS", "Drawn", "Kinds", "count_kinds", "draw", "merge_drawn", 
 MANY_ROWS = 100_000
 """Tables with fewer rows are fitted as a whole unless a sample is asked for."""
 
-_FEWEST, _PER_COORDINATE = 20_000, 150  # rows of a sample
+_FEWEST, _PER_COORDINATE, _SHARE = 20_000, 150, 0.05  # rows of a sample
 _WORTH_WHILE = 0.5  # of a table's rows; a larger sample saves too little
 _FREE, _OPEN, _DETERMINED = 0, 1, 2  # kinds of cells; levels of discrete columns follow on the last
 
@@ -53,13 +53,13 @@ def rows_for_search(wanted: str | int | None, n_rows: int, n_coordinates: int) -
     Examples
     --------
     >>> rows_for_search("auto", 50_000, 84), rows_for_search("auto", 1_000_000, 84), rows_for_search(None, 1_000_000, 84)
-    (None, 20000, 1000000)
+    (None, 50000, 1000000)
     """
     if isinstance(wanted, int | np.integer):
         return min(int(wanted), n_rows)
     if n_rows < MANY_ROWS:
         return None
-    size = max(_FEWEST, _PER_COORDINATE * n_coordinates)
+    size = max(_FEWEST, _PER_COORDINATE * n_coordinates, int(_SHARE * n_rows))
     return n_rows if wanted is None or size > _WORTH_WHILE * n_rows else size
 
 
