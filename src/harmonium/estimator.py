@@ -78,7 +78,9 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     n_iter_ : int
         Iterations of the optimiser, or epochs.
     n_evaluations_ : int
-        Gradients computed.
+        Exact gradients computed, of all rows or of a sample.
+    n_passes_ : int
+        Exact gradients of all rows.
     evaluation_ : dict or None
         How well the model predicts rows that it was not fitted to, if that was measured: ``method`` says on what, ``scores`` has the
         metrics of each endpoint. With validation data it is their concordance; ``harmonium fit --report`` cross-validates.
@@ -255,8 +257,13 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     @property
     def n_evaluations_(self) -> int:
-        """Gradients computed."""
+        """Exact gradients computed, of all rows or of a sample."""
         return self.fitted_.training.n_evaluations
+
+    @property
+    def n_passes_(self) -> int:
+        """Exact gradients of all rows."""
+        return self.fitted_.training.n_passes
 
     @property
     def evaluation_(self) -> Mapping[str, Any] | None:

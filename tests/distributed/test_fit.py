@@ -10,7 +10,9 @@ import pytest
 import harmonium as hm
 import harmonium.distributed as hd
 from harmonium.distributed import clusters, partitions
+from harmonium.distributed.objective import learn_table
 from harmonium.errors import EndpointWarning, IgnoredColumnWarning, IndexWarning, LeakageWarning, TableError
+from harmonium.model.fitting import Recipe, encode_training_table
 from harmonium.training.objective import Objective
 from tests.distributed.tables import COVARIATES, DEFINITIONS, both, cohort, cut
 from tests.models import EVERY_UNIT, random_cells, random_parameters
@@ -88,6 +90,28 @@ def with_other_types(part):
     if not part["age"].isna().all():
         return part
     return part.assign(age=pd.Series([None] * len(part), dtype=object, index=part.index), stage=np.nan)
+
+
+def test_a_sample_has_the_rows_that_one_of_the_whole_table_has(client):
+    frame = cohort(ties=True)
+    table, recipe = cut(frame, 250, 0, 100, 250), Recipe(2, 0.8, "kaplan-meier", None, None, "exact")
+    learned = learn_table(client, recipe, table[COVARIATES], hd.endpoints(table, **DEFINITIONS))
+    found = learned.objective(0.8).sample(150, seed=3)
+    whole = encode_training_table(recipe, *both(frame)).objective(0.8).sample(150, seed=3)
+    np.testing.assert_allclose(found.recorded.bounds(), whole.recorded.bounds(), rtol=1e-12)
+    np.testing.assert_array_equal(found.weights, whole.weights)
+    assert 150 < found.n_rows < 300
+
+
+def test_a_fit_that_begins_on_a_sample_is_that_of_one_table(client):
+    frame = cohort()
+    trainer = hm.Exact(l2=2.0, n_starts=1, sample_rows=300)
+    found = fitted(client, frame, 250, 0, 350, trainer=trainer, n_hidden=1)
+    whole = hm.SurvivalHarmonium(1, trainer=trainer, random_state=0).fit(*both(frame))
+    assert found.history_["stage"].unique().tolist() == ["a sample", "all rows"]
+    assert found.fitted_.training.converged
+    assert found.fitted_.training.n_passes <= 60
+    assert found.history_["objective"].iloc[-1] == pytest.approx(whole.history_["objective"].iloc[-1], abs=1e-8)
 
 
 # --- what is refused, and what is doubted ---

@@ -4,9 +4,11 @@ import harmonium as hm
 from harmonium.training import progress as progress_module
 
 
-def fit(verbose):
+def fit(verbose, sample_rows="auto"):
     X, y = hm.datasets.make_three_way(60, random_state=0)
-    hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=5), verbose=verbose, random_state=0).fit(X, y)
+    hm.SurvivalHarmonium(
+        n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=5, sample_rows=sample_rows), verbose=verbose, random_state=0
+    ).fit(X, y)
 
 
 def test_a_fit_off_a_terminal_says_where_it_ended(capsys):
@@ -23,6 +25,13 @@ def test_a_long_fit_says_so_now_and_then(capsys, monkeypatch):
     monkeypatch.setattr(progress_module, "_ELSEWHERE", 0.0)
     fit(verbose=True)
     assert len(capsys.readouterr().err.splitlines()) > 3
+
+
+def test_a_fit_in_stages_says_which_rows_it_is_about(capsys, monkeypatch):
+    monkeypatch.setattr(progress_module, "_ELSEWHERE", 0.0)
+    fit(verbose=True, sample_rows=40)
+    said = capsys.readouterr().err
+    assert said.index("now on a sample, objective") < said.index("now on all rows, objective")
 
 
 def test_a_terminal_has_one_line_that_is_rewritten(capsys, monkeypatch):

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import dask
+import numpy as np
 
 from harmonium.cells import Layout
 from harmonium.distributed import partitions
@@ -25,6 +26,8 @@ from harmonium.table.columns import check_role
 from harmonium.table.encoding import Encoding
 from harmonium.table.frames import columns_of
 from harmonium.training.coordinates import Coordinates
+from harmonium.training.objective import WeightedObjective
+from harmonium.training.samples import merge_drawn, merge_kinds
 from harmonium.training.ties import TiedTimes
 
 __all__ = ["DistributedObjective", "DistributedTable", "learn_table"]
@@ -83,6 +86,18 @@ class DistributedObjective:
         """Itself."""
         return self
 
+    def sample(self, size: int, seed: int) -> WeightedObjective:
+        """Some of the rows, in the client's memory; the same rows as if the table were not cut into partitions."""
+        kinds = self.client.gather(self.client.map(partitions.EncodedPartition.kinds, self.encoded, pure=False))
+        whole = self.client.submit(_itself, merge_kinds(kinds), pure=False)
+        ends = np.cumsum([0, *(int(counts[0].sum()) for counts in kinds)]).tolist()
+        parts = [
+            self.client.submit(partitions.EncodedPartition.drawn, part, whole, size, seed, first, pure=False)
+            for part, first in zip(self.encoded, ends[:-1], strict=True)
+        ]
+        drawn = merge_drawn([part for part in self.client.gather(parts) if part.chance.size])
+        return WeightedObjective.of(drawn, self.conditional, self.n_rows)
+
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The parameters go out, and sums come back; the order of the sum is fixed by the partitions."""
         shared = self.client.submit(_itself, natural, pure=False)  # a task, unlike scattered data, can be repeated
@@ -91,8 +106,8 @@ class DistributedObjective:
         return value, gradient
 
 
-def _itself(natural: Natural) -> Natural:
-    return natural
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _evaluated(partition: partitions.EncodedPartition, natural: Natural) -> tuple[float, Natural]:

@@ -23,6 +23,7 @@ from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoint
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.training.objective import LogLikelihood, Objective
+from harmonium.training.samples import Drawn, Kinds, count_kinds, draw
 from harmonium.training.statistics import StatisticsSummary
 from harmonium.training.ties import TiedTimes, ties_as_intervals
 from harmonium.typing import Integers
@@ -164,6 +165,14 @@ class EncodedPartition:
     def statistics(self) -> StatisticsSummary:
         """Means and scales."""
         return StatisticsSummary.of(self.objective.recorded)
+
+    def kinds(self) -> Kinds:
+        """How many rows have each kind of cell."""
+        return count_kinds(self.objective.recorded)
+
+    def drawn(self, kinds: Kinds, size: int, seed: int, first: int) -> Drawn:
+        """Those of the partition's rows that belong to a sample of the table, of which ``first`` is the number of the first one."""
+        return draw(self.objective.recorded, self.objective.entry, kinds, size, seed, first)
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The log-likelihood of the partition's rows and its gradient; a function of its cells and the parameters alone.

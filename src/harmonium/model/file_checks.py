@@ -88,7 +88,7 @@ def check_training(training: TrainingSummary, n_hidden: int, endpoints: tuple[st
     stated = settings.get("n_hidden", n_hidden)
     require(stated == n_hidden, f"the setting n_hidden is {stated}, but the tensors have {n_hidden} hidden units")
     _check_numbers("l2", training.l2.values() if isinstance(training.l2, Mapping) else [training.l2], least=0.0)
-    _check_numbers("n_evaluations", [training.n_evaluations, training.n_iter], least=0)
+    _check_numbers("n_evaluations", [training.n_evaluations, training.n_passes, training.n_iter], least=0)
     _check_numbers("n_rows", [training.n_rows], least=0)
     require(training.converged in (True, False, None), f"converged must be true, false or nothing; found {training.converged!r}")
     _check_evaluation(training.evaluation, endpoints)

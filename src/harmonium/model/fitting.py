@@ -153,6 +153,7 @@ def fit_model(
         n_rows=table.n_rows,
         n_iter=max(1, len(rows)),
         n_evaluations=found.n_evaluations,
+        n_passes=found.n_passes,
         l2=found.l2,
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),

@@ -22,7 +22,9 @@ class TrainingSummary:
     n_iter : int
         Iterations of the optimiser, or epochs.
     n_evaluations : int
-        Gradients computed.
+        Exact gradients computed, of all rows or of a sample.
+    n_passes : int
+        Exact gradients of all rows.
     l2 : float or mapping
         The precision, or penalty, that was used.
     converged : bool or None
@@ -36,6 +38,7 @@ class TrainingSummary:
     n_rows: int = 0
     n_iter: int = 0
     n_evaluations: int = 0
+    n_passes: int = 0
     l2: Any = 0.0
     converged: bool | None = None
     evaluation: Mapping[str, Any] | None = None

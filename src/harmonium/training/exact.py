@@ -7,6 +7,9 @@ squares.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 from sklearn.base import BaseEstimator
@@ -18,8 +21,10 @@ from harmonium.errors import InterruptionWarning, warn
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
+from harmonium.training.many_rows import ManyRows
 from harmonium.training.objective import ExactObjective, LogLikelihood
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
+from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.trainer import Fit, check_start
 from harmonium.typing import Array
@@ -54,19 +59,32 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     max_iter : int
         Most iterations of each later run.
     tol : float
-        Relative change of the objective at which the optimiser stops.
+        Relative change of the objective at which the optimiser stops. Where a table is fitted in stages: a thousand times what the
+        quadratic model of the objective, per row, may still promise to gain.
+    sample_rows : "auto", int or None
+        On how many rows the search for an optimum begins; it ends on all of them. "auto" takes a sample of tables with at least 100,000
+        rows, None never does; such tables are fitted in the same stages either way. A number, however small the table, is that of rows
+        drawn, beside those that make sure that rare levels and events are in the sample.
 
     Examples
     --------
     >>> Exact(l2=2.0).get_params()
-    {'l2': 2.0, 'max_iter': 1000, 'n_starts': 6, 'tol': 3e-06}
+    {'l2': 2.0, 'max_iter': 1000, 'n_starts': 6, 'sample_rows': 'auto', 'tol': 3e-06}
     """
 
-    def __init__(self, l2: str | float = "auto", n_starts: int = 6, max_iter: int = 1000, tol: float = 3e-6) -> None:
+    def __init__(
+        self,
+        l2: str | float = "auto",
+        n_starts: int = 6,
+        max_iter: int = 1000,
+        tol: float = 3e-6,
+        sample_rows: str | int | None = "auto",
+    ) -> None:
         self.l2 = l2
         self.n_starts = n_starts
         self.max_iter = max_iter
         self.tol = tol
+        self.sample_rows = sample_rows
 
     def fit(
         self,
@@ -85,15 +103,20 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         coordinates = objective.coordinates(n_hidden)
         total = objective.likelihood(n_hidden, n_threads)
         problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, l2))
+        stages = self._stages(problem, objective, rng, history, n_threads)
         converged = False
         try:
             with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
-                z = self._best_start(problem, rng, history) if start is None else coordinates.from_natural(start.natural())
-                for _ in range(_N_UPDATES if self._chooses_l2(problem) else 0):
-                    z = self._run(problem, z, self.max_iter, history, _ROUGH).x
-                    l2 = evidence_precision(problem, z, l2)
-                    problem.precisions = prior_precisions(coordinates, l2)
-                result = self._run(problem, z, self.max_iter, history, self.tol)
+                z = None if start is None else coordinates.from_natural(start.natural())
+                if stages is not None:
+                    result = stages.fit(self._starts(problem, rng)) if z is None else stages.continued(z)
+                else:
+                    z = self._best_start(problem, rng, history) if z is None else z
+                    for _ in range(_N_UPDATES if self._chooses_l2(problem) else 0):
+                        z = self._run(problem, z, self.max_iter, history, _ROUGH).x
+                        l2 = evidence_precision(problem, z, l2)
+                        problem.precisions = prior_precisions(coordinates, l2)
+                    result = self._run(problem, z, self.max_iter, history, self.tol)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
                     _warn_of(result, coordinates)
@@ -104,7 +127,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             if isinstance(reason, KeyboardInterrupt):
                 warn("training was interrupted; the best parameters so far are kept", InterruptionWarning)
             z = problem.current
-        return Fit(history.best or problem.parameters_at(z), converged, l2, problem.n_evaluations)
+        n_evaluations, l2 = (problem.n_evaluations, l2) if stages is None else (stages.n_evaluations, stages.l2)
+        return Fit(history.best or problem.parameters_at(z), converged, l2, n_evaluations, problem.n_evaluations)
 
     def _check(self) -> float:
         """Refuse settings that make no sense; return the penalty to begin with."""
@@ -113,15 +137,36 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         require_whole_number("n_starts", self.n_starts, least=1)
         require_whole_number("max_iter", self.max_iter, least=1)
         require_number("tol", self.tol, least=0.0)
+        if not (self.sample_rows is None or (isinstance(self.sample_rows, str) and self.sample_rows == "auto")):
+            require_whole_number("sample_rows", self.sample_rows, least=1, instead='"auto", None or ')
         return _FIRST_L2 if self.l2 == "auto" else float(self.l2)
 
     def _chooses_l2(self, problem: PenalisedLikelihood) -> bool:
+        return self._may_choose_l2(problem) and problem.n_rows <= _MOST_ROWS_FOR_EVIDENCE
+
+    def _may_choose_l2(self, problem: PenalisedLikelihood) -> bool:
         has_couplings = problem.coordinates.n_hidden > 0 and not problem.coordinates.of_outcomes.all()
-        return self.l2 == "auto" and has_couplings and problem.n_rows <= _MOST_ROWS_FOR_EVIDENCE
+        return self.l2 == "auto" and has_couplings
+
+    def _stages(
+        self, problem: PenalisedLikelihood, objective: ExactObjective, rng: np.random.Generator, history: History, n_threads: int | None
+    ) -> ManyRows | None:
+        """How the fit proceeds if there are many rows."""
+        size = rows_for_search(self.sample_rows, objective.n_rows, problem.coordinates.size)
+        if size is None:
+            return None
+        part, seed = problem, int(rng.spawn(1)[0].integers(2**63))  # without a sample as well: starts are to be the same
+        if size < objective.n_rows:
+            drawn = objective.sample(size, seed)
+            part = replace(problem, total=drawn.likelihood(problem.coordinates.n_hidden, n_threads))
+        return ManyRows(problem, part, history, self._check(), self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
+
+    def _starts(self, problem: PenalisedLikelihood, rng: np.random.Generator) -> list[Array]:
+        return [problem.coordinates.wide_start(seed) for seed in rng.spawn(self.n_starts)]
 
     def _best_start(self, problem: PenalisedLikelihood, rng: np.random.Generator, history: History) -> Array:
         """The best end of some short runs."""
-        starts = [problem.coordinates.wide_start(seed) for seed in rng.spawn(self.n_starts)]
+        starts = self._starts(problem, rng)
         if len(starts) == 1:
             return starts[0]
         ends: list[Array] = [self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False).x for z in starts]
@@ -136,15 +181,20 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             problem.current = np.array(intermediate_result.x)
             history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
 
-        return minimize(
-            problem.loss,
-            z,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=Bounds(*problem.coordinates.bounds()),
-            callback=note,
-            options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
-        )
+        return _descended(problem, z, max_iter, tol, note)
+
+
+def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float, note: Callable[[OptimizeResult], None]) -> OptimizeResult:
+    """L-BFGS-B from z on."""
+    return minimize(
+        problem.loss,
+        z,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(*problem.coordinates.bounds()),
+        callback=note,
+        options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
+    )
 
 
 def _warn_if_unresolved(total: LogLikelihood) -> None:

@@ -14,9 +14,10 @@ from harmonium.engine.parameters import Natural
 from harmonium.engine.prepared import Term
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.training.coordinates import Coordinates
+from harmonium.training.samples import Drawn, count_kinds, draw, row_weights
 from harmonium.typing import Array
 
-__all__ = ["ExactObjective", "LogLikelihood", "Objective", "conditioned_cells", "entry_cells"]
+__all__ = ["ExactObjective", "LogLikelihood", "Objective", "WeightedObjective", "conditioned_cells", "entry_cells"]
 
 
 class LogLikelihood(Protocol):
@@ -42,6 +43,9 @@ class ExactObjective(Protocol):
 
     def likelihood(self, n_hidden: int, n_threads: int | None = None) -> LogLikelihood:
         """What is maximised."""
+
+    def sample(self, size: int, seed: int) -> WeightedObjective:
+        """Some of the rows, in memory, with weights under which their sum estimates that of all rows."""
 
 
 def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
@@ -118,6 +122,11 @@ class Objective:
                 "contrastive trainer"
             ) from error
 
+    def sample(self, size: int, seed: int) -> WeightedObjective:
+        """Some of the rows, in memory, with weights under which their sum estimates that of all rows."""
+        drawn = draw(self.recorded, self.entry, count_kinds(self.recorded), size, seed)
+        return WeightedObjective.of(drawn, self.conditional, self.n_rows)
+
     def terms(self) -> list[Term]:
         """Terms whose sum is the log-likelihood; the first holds the table as recorded."""
         recorded, joint = self.recorded, 1.0 - self.conditional
@@ -138,3 +147,37 @@ class Objective:
         if self.conditional == 1.0:
             return conditioned_cells(self.recorded, self.entry)
         return entry_cells(self.recorded, self.entry) if self.entry.any() else None
+
+
+@dataclass(frozen=True)
+class WeightedObjective(Objective):
+    """The log-likelihood of rows that stand for several each.
+
+    Parameters
+    ----------
+    recorded, entry, conditional
+        As in :class:`Objective`.
+    weights : ndarray of shape (n_rows,)
+        For how many rows each stands.
+
+    Examples
+    --------
+    >>> from harmonium.units import Bernoulli
+    >>> cells = Cells.from_bounds(Layout([Bernoulli()]), [[1.0], [0.0]])
+    >>> [term.weights for term in WeightedObjective(cells, np.zeros((2, 0)), 0.0, np.array([3.0, 1.0])).terms()]
+    [array([3., 1.]), array([-4.])]
+    """
+
+    weights: Array
+
+    @classmethod
+    def of(cls, drawn: Drawn, conditional: float, n_rows: int) -> WeightedObjective:
+        """Of rows that were drawn from a table with ``n_rows`` rows."""
+        return cls(drawn.cells, drawn.entry, conditional, row_weights(drawn.chance, n_rows))
+
+    def terms(self) -> list[Term]:
+        """Terms whose sum is the log-likelihood; one that is the same for all rows has the sum of their weights."""
+        return [
+            Term(term.cells, term.weights * (self.weights if term.cells.n_rows == self.n_rows else self.weights.mean()))
+            for term in super().terms()
+        ]

@@ -58,6 +58,7 @@ class _Line:
 
     def _write(self, before: str, after: str) -> None:
         known = "".join(f", {name.replace('_', ' ')} {self._row[name]:.4f}" for name in _SHOWN if name in self._row)
-        text = f"fitting: {self._n_rows} iterations{known}, {time.monotonic() - self._begin:.0f} s"
+        stage = f", now on {self._row['stage']}" if "stage" in self._row else ""
+        text = f"fitting: {self._n_rows} iterations{stage}{known}, {time.monotonic() - self._begin:.0f} s"
         sys.stderr.write(f"{before}{text:<78}".rstrip() + (" " * 4 if before else "") + after)
         sys.stderr.flush()

@@ -11,8 +11,8 @@ import numpy as np
 __all__ = ["require_boolean", "require_number", "require_one_of", "require_whole_number"]
 
 
-def require_whole_number(name: str, value: Any, least: int) -> None:
-    """Refuse anything but a whole number that is large enough.
+def require_whole_number(name: str, value: Any, least: int, *, instead: str = "") -> None:
+    """Refuse anything but a whole number that is large enough; ``instead`` names what else is allowed.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def require_whole_number(name: str, value: Any, least: int) -> None:
     ValueError: n_starts must be a whole number of at least 1; found 0
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; found {value!r}")
+        raise ValueError(f"{name} must be {instead}a whole number of at least {least}; found {value!r}")
 
 
 def require_number(name: str, value: Any, least: float, below: float = np.inf, *, above: bool = False, instead: str = "") -> None:

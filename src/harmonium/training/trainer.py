@@ -27,13 +27,16 @@ class Fit:
     l2 : float or mapping
         The penalty used.
     n_evaluations : int
-        Exact gradients computed.
+        Exact gradients computed, of all rows or of a sample.
+    n_passes : int
+        Exact gradients of all rows.
     """
 
     parameters: Parameters
     converged: bool | None
     l2: float | Mapping[str, float]
     n_evaluations: int
+    n_passes: int = 0
 
 
 @runtime_checkable

@@ -1,0 +1,97 @@
+"""How often a fit passes over all rows, whether it ends where a fit without a sample ends, and what a pass costs; all in one run.
+
+The table is that of ``large_fit.py``: 15 covariates, two endpoints; four hidden units. A fit that never uses a sample takes thousands of
+passes. With a million rows both fits of the comparison therefore have two starts. Every fit has a process of its own, so that its peak of
+memory is its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import harmonium as hm
+from benchmarks.large_fit import cohort
+from benchmarks.provenance import best_of, print_table, write_result
+from benchmarks.rows import _memory
+from benchmarks.rows import measure as measure_gradient
+
+__all__ = ["run"]
+
+_FITS = ((100_000, 6), (1_000_000, 6))  # rows and starts
+_COMPARED = ((100_000, 6), (1_000_000, 2))
+_ROWS = (10_000, 100_000, 1_000_000)
+_N_HIDDEN = 4
+
+
+def fit(n_rows: int, n_starts: int, sample_rows: str | None = "auto") -> dict[str, Any]:
+    """One fit: passes, where it ended, time and memory."""
+    X, y = cohort(n_rows)
+    before, begin = _memory("VmRSS"), perf_counter()
+    model = hm.SurvivalHarmonium(_N_HIDDEN, trainer=hm.Exact(n_starts=n_starts, sample_rows=sample_rows), random_state=0).fit(X, y)
+    return {
+        "rows": n_rows,
+        "starts": n_starts,
+        "fit": "never a sample" if sample_rows is None else "default",
+        "passes over all rows": model.n_passes_,
+        "gradients of the sample": model.n_evaluations_ - model.n_passes_,
+        "objective a row": model.history_["objective"].iloc[-1],
+        "l2": model.l2_,
+        "converged": model.converged_,
+        "seconds": perf_counter() - begin,
+        "table MB": (X.memory_usage().sum() + y.memory_usage().sum()) / 2**20,
+        "MB beyond the table": _memory("VmHWM") - before,
+    }
+
+
+def _alone(function: Any, *arguments: Any) -> Any:
+    """In a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def _compared() -> list[dict[str, Any]]:
+    """Default fits next to those that never use a sample."""
+    rows = [_alone(fit, *size) for size in _FITS]
+    for size in _COMPARED:
+        default = next((row for row in rows if (row["rows"], row["starts"]) == size), None)
+        if default is None:
+            default = _alone(fit, *size)
+            rows.append(default)
+        without = _alone(fit, *size, None)
+        rows.append(without | {"default minus this": default["objective a row"] - without["objective a row"]})
+    return rows
+
+
+def _costs() -> list[dict[str, Any]]:
+    """A gradient against one exponential for each row and state, which no sum over states can do without."""
+    values = np.random.default_rng(0).normal(size=1_000_000)
+    exponential = best_of(lambda: np.exp(values), 7) / values.size
+    out = []
+    for n_rows in _ROWS:
+        found = _alone(measure_gradient, n_rows, _N_HIDDEN)
+        work = n_rows * 2**_N_HIDDEN
+        out.append(
+            {
+                "rows": n_rows,
+                "ns a row, one thread": 1e9 * found["seconds"] / n_rows,
+                "ns a row, two threads": 1e9 * found["seconds, two threads"] / n_rows,
+                "exponentials a row and state, one thread": found["seconds"] / work / exponential,
+                "exponentials a row and state, two threads": found["seconds, two threads"] / work / exponential,
+                "MB beyond the data": found["MB beyond the data"],
+            }
+        )
+    return out
+
+
+def run() -> None:
+    """Measure, print and keep."""
+    costs = _costs()
+    print_table("A value and gradient of the conditional objective; 15 covariates, two endpoints, four hidden units", costs)
+    fits = _compared()
+    print_table("Fits", fits)
+    write_result("many_rows", [{"of": "gradient", **row} for row in costs] + [{"of": "fit", **row} for row in fits])
