@@ -9,6 +9,8 @@ from functools import lru_cache
 from numbers import Integral
 from typing import TypeVar
 
+import joblib
+
 __all__ = ["map_in_order", "thread_count"]
 
 Item = TypeVar("Item")
@@ -37,7 +39,7 @@ def thread_count(n_threads: int | None) -> int:
         )
     if n_threads is not None and n_threads > 0:
         return int(n_threads)
-    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_cores = int(joblib.cpu_count())  # those that this process may use: affinity and a container's quota count
     return n_cores if n_threads is None else max(1, n_cores + 1 + int(n_threads))
 
 
