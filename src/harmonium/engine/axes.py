@@ -172,7 +172,7 @@ def point_axis(layout: Layout, column: int, x: Array) -> Axis:
 
 def event_panels(lower: float, upper: float) -> Panels:
     """Panels of a tabulated cell in (lower, upper]: every second edge of the grid, and its first, where next to nothing is left below."""
-    edges = Grid(min(upper, _WIDEST_IN_X), 0).edges
+    edges = Grid.covering(min(upper, _WIDEST_IN_X)).edges
     edges = np.union1d(edges[::-1][::_EVERY], edges[:1])
     start = max(lower, float(edges[0]))
     return Panels(np.concatenate([[start], edges[(edges > start) & (edges < upper)], [upper]]), logarithmic=True)

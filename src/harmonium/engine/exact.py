@@ -27,10 +27,9 @@ from harmonium.typing import Array, Integers
 
 __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
 
-_FINEST_LEVEL = 4
 _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows has an adjoint of the same size
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
-_PATIENCE = 10  # evaluations before a coarser grid is tried again
+_PATIENCE = 100  # evaluations before the coarsest grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
 _FEWEST_FOR_PATTERNS = 6  # hidden units; with fewer, a pass over all states is as quick
 _FEW_ROWS = 4  # for which preparing shared integrals would take longer than one integral for each cell and state
@@ -79,6 +78,7 @@ class LogMassSum:
         self._total_weight = float(sum(term.weights.sum() for term in self._terms))
         plan = FactorPlan.of_cells(self._layout, [term.cells for term in self._terms])
         self._prepared = Prepared(self._terms, self._pieces, plan)
+        self._coarsest = plan.grid
         self._patience = _PATIENCE
 
     def value_and_gradient(self, parameters: Parameters) -> tuple[float, Parameters]:
@@ -102,7 +102,7 @@ class LogMassSum:
             factors, means = prepared.plan.factors(natural)
             sums, unrepresented = self._add_up(prepared, natural, factors)
             n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
-            if not self._refine(prepared, n_inaccurate, natural.n_hidden):
+            if not self._refine(prepared, n_inaccurate, factors, sums.blame):
                 break
         for part in self._map(lambda rows: self._enumerated_sums(natural, rows), unrepresented, natural.n_hidden):
             for total, addend in zip(_totals(sums)[:4], part, strict=True):
@@ -199,43 +199,44 @@ class LogMassSum:
             factors, _ = prepared.plan.factors(natural)
             empty = _empty_sums(energy, factors, with_gradient=False)
 
-            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> int:
+            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> tuple[int, Integers]:
                 piece = self._pieces[number]
                 n_rows = piece.stop - piece.start
                 wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
-                sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted)
+                blame = np.zeros_like(empty.blame)
+                sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted, blame=blame)
                 _sum_rows(prepared.chunk(number), np.zeros(n_rows), energy, factors, sums)
                 for rows, exact in self._enumerated(natural, piece, sums.flag):
                     sums.log_mass[rows] = exact.log_mass
                     if with_posterior:
                         sums.posterior[rows] = exact.posterior
                 store(piece, sums)
-                return int(np.count_nonzero(sums.flag == INACCURATE))
+                return int(np.count_nonzero(sums.flag == INACCURATE)), blame
 
-            n_inaccurate = sum(self._map(one, range(len(self._pieces)), natural.n_hidden))
-            if not self._refine(prepared, n_inaccurate, natural.n_hidden):
+            found = list(self._map(one, range(len(self._pieces)), natural.n_hidden))
+            if not self._refine(prepared, sum(n for n, _ in found), factors, sum(blame for _, blame in found)):
                 return
 
-    def _refine(self, prepared: Prepared, n_inaccurate: int, n_hidden: int) -> bool:
-        """Halve the grid's panels if too many rows could not rely on it, and memory allows."""
-        if n_inaccurate <= _TOLERATED_SHARE * self._n_rows or prepared.plan.grid.level >= _FINEST_LEVEL:
+    def _refine(self, prepared: Prepared, n_inaccurate: int, factors: Factors, blame: Integers) -> bool:
+        """Halve the panels because of which too many rows could not rely on the grid, if memory allows."""
+        grid, n_hidden = prepared.plan.grid, factors.shared.shape[1].bit_length() - 1
+        if n_inaccurate <= _TOLERATED_SHARE * self._n_rows:
             return False
-        finer = prepared.plan.refined()
-        if finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
+        n_columns = prepared.plan.tabulated_columns.size
+        parts = zip(*(np.split(part, n_columns) for part in (blame, factors.errors, factors.table)), strict=True)
+        finer = prepared.plan.on(grid.halved(np.any([grid.blamed(*part) for part in parts], axis=0)))
+        if finer.grid is grid or finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
             return False
-        if prepared.finer is None:
-            prepared.finer = Prepared(self._terms, self._pieces, finer, coarser=prepared)
-        self._prepared = prepared.finer
-        self._prepared.n_uses = 0
+        self._prepared = prepared.on(finer.grid)
         return True
 
     def _try_coarser(self) -> None:
         """Once a finer grid has served for a while, see whether it is still needed; wait longer each time it is."""
         prepared = self._prepared
         prepared.n_uses += 1
-        if prepared.coarser is not None and prepared.n_uses > self._patience:
+        if prepared.plan.grid is not self._coarsest and prepared.n_uses > self._patience:
             self._patience *= 2
-            self._prepared = prepared.coarser
+            self._prepared = prepared.on(self._coarsest)
 
     # --- threads ----------------------------------------------------------------------------------------------------
 
@@ -325,9 +326,10 @@ def _empty_sums(energy: Energy, factors: Factors, with_gradient: bool = True) ->
         hidden_bias=np.zeros(energy.hidden_bias.size),
         occupancy=np.zeros(factors.shared.shape if with_gradient else (0, 0)),
         adjoint=np.zeros(factors.table.shape if with_gradient else (0, 0)),
+        blame=np.zeros(factors.errors.shape[0], np.int64),
     )
 
 
-def _totals(sums: Sums) -> tuple[Array, ...]:
+def _totals(sums: Sums) -> tuple[Array | Integers, ...]:
     """The parts that add up over rows."""
-    return sums.value, sums.bias, sums.coupling, sums.hidden_bias, sums.occupancy, sums.adjoint
+    return sums.value, sums.bias, sums.coupling, sums.hidden_bias, sums.occupancy, sums.adjoint, sums.blame

@@ -42,7 +42,7 @@ class Tables(NamedTuple):
     """Columns with a table, and what their tables depend on.
 
     For each column: its number, its unit's number, its statistics ``first`` to ``last``, the bounds and the shared row of a free cell, and
-    where the means of its statistics are kept should its table not do. ``at_nodes`` (tables, nodes, statistics) are the statistics at the
+    where the means of its statistics are kept should its table not do. ``at_nodes`` (tables, statistics, nodes) are the statistics at the
     grid's nodes, of which ``log_nodes`` and ``half_widths`` are the grid's own.
     """
 
@@ -166,7 +166,7 @@ def pull_back_factors(
         else:
             _subtract_cell(occupancy, row, means, tables.place[k], first, last, bias, coupling)
         expected = np.zeros((last - first, n_states))
-        pull_back_table(table, by_row, tables.at_nodes[k], tables.half_widths, expected)
+        pull_back_table(table, by_row, tables.at_nodes[k, : last - first], tables.half_widths, expected)
         for d in range(first, last):
             _subtract(expected[d - first], d, bias, coupling)
     for c in range(cells.code.size):

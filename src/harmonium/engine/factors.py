@@ -68,11 +68,11 @@ class FactorPlan:
                     interval_row[block.columns.start + column, low, high] = row
                 shared.append((block.columns.start + column, low, high, row))
             n_shared += len(distinct)
-        return cls(layout, Grid(smallest, 0), Sharing(free_row, interval_row), _compiled_cells(layout, shared), n_shared)
+        return cls(layout, Grid.covering(smallest), Sharing(free_row, interval_row), _compiled_cells(layout, shared), n_shared)
 
-    def refined(self) -> FactorPlan:
-        """The same plan on a grid of panels half as wide."""
-        return replace(self, grid=Grid(self.grid.smallest_bound, self.grid.level + 1))
+    def on(self, grid: Grid) -> FactorPlan:
+        """The same plan on another grid."""
+        return replace(self, grid=grid)
 
     @cached_property
     def tabulated_columns(self) -> Integers:
@@ -109,10 +109,10 @@ class FactorPlan:
         columns, layout, grid = self.tabulated_columns, self.layout, self.grid
         first, last = layout.offsets[columns], layout.offsets[columns + 1]
         widest = int((last - first).max(initial=0))
-        at_nodes = np.zeros((columns.size, grid.log_nodes.size, widest))
+        at_nodes = np.zeros((columns.size, widest, grid.log_nodes.size))
         for k, column in enumerate(columns):
             statistics = grid.statistics(layout.units[column])
-            at_nodes[k, :, : statistics.shape[1]] = statistics
+            at_nodes[k, : statistics.shape[0]] = statistics
         places = self._n_means + widest * np.arange(columns.size)
         lower, upper = np.ascontiguousarray(layout.domains[columns, 0]), np.ascontiguousarray(layout.domains[columns, 1])
         free_row = self.sharing.free_row[columns]
@@ -131,7 +131,7 @@ class FactorPlan:
             errors=np.empty((n_tables * self.grid.n_error_rows, n_states)),
             tabulated_free=np.ones(self.layout.n_columns, dtype=np.bool_),
         )
-        means = np.empty((self._n_means + tables.at_nodes.shape[2] * n_tables, n_states))
+        means = np.empty((self._n_means + tables.at_nodes.shape[1] * n_tables, n_states))
         evaluate_factors(natural.bias, np.ascontiguousarray(natural.coupling), self.cells, tables, factors, means)
         return factors, means
 

@@ -22,8 +22,9 @@ from math import exp, log, log1p
 import numpy as np
 
 from harmonium.numerics.compilation import compiled
+from harmonium.numerics.exponential import exponentials
 from harmonium.numerics.quadrature import gauss_legendre
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import Unit
 
 __all__ = ["NODES", "Grid", "fill_table", "part_of_panel", "pull_back_table"]
@@ -34,6 +35,8 @@ NODES = 12
 _WIDEST = 1.0  # of a panel, in y
 _WIDEST_IN_X = 1.0 / 16.0
 _TAIL_PANELS = (1.0, 2.0, 4.0, 8.0, 16.0)  # below the smallest bound nothing is cut: e^-31 of the first tail panel is left out
+_MOST_HALVINGS = 4
+_INTEGRATED = 1e-12  # relative error of an integral over a panel that is not worth a finer one
 
 _ABSCISSAE, _WEIGHTS = gauss_legendre(NODES)
 _LEGENDRE = np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1)  # [node, degree]
@@ -47,41 +50,59 @@ _NARROW = 0.05  # of a panel, in its coordinates
 _SHORT_ABSCISSAE, _SHORT_WEIGHTS = gauss_legendre(NODES // 2)  # exact for polynomials on NODES nodes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
-    """Panels over (0, 1], finer by a factor of two with each level; they depend on the data's bounds only.
+    """Panels over (0, 1].
 
-    Parameters
+    Attributes
     ----------
-    smallest_bound : float
-        No interval begins or ends below it, except at 0.
-    level : int
-        How often all panels are halved.
+    edges : ndarray of shape (n_panels + 1,)
+        Panel edges in x, ascending, the last one 1.
+    halvings : ndarray of int, shape (n_panels,)
+        How often each panel's ancestor was halved.
 
     Examples
     --------
-    >>> Grid(0.01, 0).n_panels < Grid(0.01, 1).n_panels
-    True
+    >>> grid = Grid.covering(0.01)
+    >>> finer = grid.halved(np.arange(grid.n_panels) == 3)
+    >>> finer.n_panels - grid.n_panels
+    1
     """
 
-    smallest_bound: float
-    level: int
+    edges: Array
+    halvings: Integers
 
-    @cached_property
-    def edges(self) -> Array:
-        """Panel edges in x, ascending, the last one 1."""
+    @classmethod
+    def covering(cls, smallest_bound: float) -> Grid:
+        """The coarsest grid for intervals none of which begins or ends below a bound, except at 0."""
         y, ys = 0.0, [0.0]
-        shrink = 0.5**self.level
-        stop = log(min(self.smallest_bound, _WIDEST_IN_X))
+        stop = log(min(smallest_bound, _WIDEST_IN_X))
         while y > stop:
-            y -= shrink * min(_WIDEST, _WIDEST_IN_X * exp(min(-y, 10.0)))
+            y -= min(_WIDEST, _WIDEST_IN_X * exp(min(-y, 10.0)))
             ys.append(y)
         for width in _TAIL_PANELS:
-            for _ in range(2**self.level):
-                y -= shrink * width
-                ys.append(y)
-        edges: Array = np.exp(np.array(ys[::-1]))
-        return edges
+            y -= width
+            ys.append(y)
+        return cls(np.exp(np.array(ys[::-1])), np.zeros(len(ys) - 1, dtype=np.int64))
+
+    def halved(self, chosen: Booleans) -> Grid:
+        """The grid with some panels halved in ln x, as far as they may be; itself if none may."""
+        chosen = chosen & (self.halvings < _MOST_HALVINGS)
+        if not chosen.any():
+            return self
+        middles = np.sqrt(self.edges[:-1] * self.edges[1:])[chosen]
+        halvings = np.repeat(self.halvings + chosen, 1 + chosen)
+        return Grid(np.sort(np.concatenate([self.edges, middles])), halvings)
+
+    def blamed(self, counts: Integers, errors: Array, table: Array) -> Booleans:
+        """Panels to halve, given how often each row of one column's error table was the reason that a row is inaccurate."""
+        n = self.n_panels
+        out: Booleans = counts[:n] > 0
+        own = errors[n:] - np.vstack([errors[n + 1 :], np.zeros(errors.shape[1])])
+        for begin in np.flatnonzero(counts[n:]):  # integrals from here to 1: wherever they are not accurate in some state
+            whole = table[self.first_suffix_row + begin]
+            out[begin:] |= (own[begin:] > _INTEGRATED * whole).any(axis=1)
+        return out
 
     @property
     def n_panels(self) -> int:
@@ -100,8 +121,8 @@ class Grid:
         return (centres[:, None] + self.half_widths[:, None] * _ABSCISSAE).ravel()
 
     def statistics(self, unit: Unit) -> Array:
-        """The unit's statistics at all nodes."""
-        return np.ascontiguousarray(unit.statistics(np.exp(self.log_nodes)))
+        """The unit's statistics at all nodes, (statistics, nodes)."""
+        return np.ascontiguousarray(unit.statistics(np.exp(self.log_nodes)).T)
 
     # A table has one row for each node, then one for each panel's integral, then the integrals from each edge to 1.
 
@@ -174,73 +195,96 @@ def _partial_weights(start: float, stop: float, length: float, means: Array, out
         out[place, j] = length * total
 
 
+@compiled(fused=True)
+def _exponents(bias: float, coupling: Array, statistic: Array, bases: Array, exponents: Array) -> None:
+    """Take what one statistic adds to the energy off ``bases``, and off ``exponents`` (hidden units, nodes)."""
+    for node in range(bases.size):
+        bases[node] -= bias * statistic[node]
+    for j in range(exponents.shape[0]):
+        slope = coupling[j]
+        for node in range(bases.size):
+            exponents[j, node] -= slope * statistic[node]
+
+
 @compiled()
-def _fill_node(exponents: Array, base: float, scale: float, out: Array) -> None:
-    """e^(base + sum of the exponents of the hidden units that are on - scale), for all states by doubling."""
-    lowest = base - scale
-    for j in range(exponents.size):
-        lowest += min(0.0, exponents[j])
-    if lowest > -650.0:  # no product of factors can underflow on the way
-        out[0] = exp(base - scale)
-        for j in range(exponents.size):
-            factor = exp(exponents[j])
-            for i in range(1 << j):
-                out[(1 << j) + i] = out[i] * factor
-    else:
-        out[0] = base - scale
-        for j in range(exponents.size):
-            for i in range(1 << j):
-                out[(1 << j) + i] = out[i] + exponents[j]
-        for i in range(out.size):
-            out[i] = exp(out[i])
+def _scaled_pairs(exponents: Array, bases: Array, off: Array, on: Array) -> float:
+    """1 and e^exponents, both divided by the larger one; e^bases, divided by its largest. Returns the logarithm of that."""
+    n_hidden, n_nodes = exponents.shape
+    power = np.empty(n_nodes)
+    for j in range(n_hidden):
+        for node in range(n_nodes):
+            bases[node] += max(exponents[j, node], 0.0)
+            power[node] = -abs(exponents[j, node])
+        exponentials(power, off[j])
+        for node in range(n_nodes):
+            small, grows = off[j, node], exponents[j, node] > 0.0
+            on[j, node] = 1.0 if grows else small
+            off[j, node] = small if grows else 1.0
+    scale = bases[0]
+    for node in range(n_nodes):
+        scale = max(scale, bases[node])
+    for node in range(n_nodes):
+        power[node] = bases[node] - scale
+    exponentials(power, bases)
+    return scale
+
+
+@compiled()
+def _fill_nodes(bases: Array, off: Array, on: Array, table: Array) -> None:
+    """Products over hidden units for all nodes and states, by doubling; every factor is at most one, so that nothing overflows."""
+    for node in range(bases.size):
+        table[node, 0] = bases[node]
+        half = 1
+        for j in range(off.shape[0]):
+            is_off, is_on = off[j, node], on[j, node]
+            for i in range(half):
+                value = table[node, i]
+                table[node, half + i] = value * is_on
+                table[node, i] = value * is_off
+            half *= 2
 
 
 @compiled(sums=True)
+def _panel_sums(table: Array, panel: int, half_width: float, total: Array, last: Array, last_but_one: Array) -> None:
+    """The integral over a panel and the last two Legendre coefficients, for all states."""
+    for i in range(total.size):
+        total[i] = last[i] = last_but_one[i] = 0.0
+    for q in range(0, NODES, 4):
+        node = NODES * panel + q
+        for i in range(total.size):
+            v0, v1, v2, v3 = table[node, i], table[node + 1, i], table[node + 2, i], table[node + 3, i]
+            total[i] += _WEIGHTS[q] * v0 + _WEIGHTS[q + 1] * v1 + _WEIGHTS[q + 2] * v2 + _WEIGHTS[q + 3] * v3
+            last[i] += _TO_LAST[q] * v0 + _TO_LAST[q + 1] * v1 + _TO_LAST[q + 2] * v2 + _TO_LAST[q + 3] * v3
+            last_but_one[i] += (
+                _TO_LAST_BUT_ONE[q] * v0 + _TO_LAST_BUT_ONE[q + 1] * v1 + _TO_LAST_BUT_ONE[q + 2] * v2 + _TO_LAST_BUT_ONE[q + 3] * v3
+            )
+    for i in range(total.size):
+        total[i] *= half_width
+
+
+@compiled()
 def fill_table(bias: Array, coupling: Array, log_nodes: Array, statistics: Array, half_widths: Array, table: Array, errors: Array) -> float:
     """Fill an endpoint's table and its error table; return the logarithm of the factor left out of both."""
-    n_statistics, n_hidden = coupling.shape
-    n_panels = half_widths.size
-    n_nodes = log_nodes.size
-    n_states = table.shape[1]
-    bases = np.empty(n_nodes)
-    exponents = np.zeros((n_nodes, n_hidden))
-    scale = -np.inf
-    for node in range(n_nodes):
-        bases[node] = log_nodes[node]  # dx = x dy
-        for d in range(n_statistics):
-            bases[node] -= bias[d] * statistics[node, d]
-            for j in range(n_hidden):
-                exponents[node, j] -= coupling[d, j] * statistics[node, d]
-        highest = bases[node]
-        for j in range(n_hidden):
-            highest += max(0.0, exponents[node, j])
-        scale = max(scale, highest)
-    for node in range(n_nodes):
-        _fill_node(exponents[node], bases[node], scale, table[node])
+    n_hidden, n_panels, n_nodes, n_states = coupling.shape[1], half_widths.size, log_nodes.size, table.shape[1]
+    bases, exponents = log_nodes.copy(), np.zeros((n_hidden, n_nodes))  # dx = x dy
+    for d in range(coupling.shape[0]):
+        _exponents(bias[d], coupling[d], statistics[d], bases, exponents)
+    off, on = np.empty((n_hidden, n_nodes)), np.empty((n_hidden, n_nodes))
+    scale = _scaled_pairs(exponents, bases, off, on)
+    _fill_nodes(bases, off, on, table)
     panel_row, suffix_row = n_nodes, n_nodes + n_panels
-    last, last_but_one = np.empty(n_states), np.empty(n_states)
+    total, last, last_but_one = np.empty(n_states), np.empty(n_states), np.empty(n_states)
     for panel in range(n_panels - 1, -1, -1):
-        total = table[panel_row + panel]
-        total[:] = 0.0
-        last[:] = 0.0
-        last_but_one[:] = 0.0
-        for j in range(NODES):
-            values = table[NODES * panel + j]
-            for i in range(n_states):
-                total[i] += half_widths[panel] * _WEIGHTS[j] * values[i]
-                last[i] += _TO_LAST[j] * values[i]
-                last_but_one[i] += _TO_LAST_BUT_ONE[j] * values[i]
-        suffix = table[suffix_row + panel]
+        _panel_sums(table, panel, half_widths[panel], total, last, last_but_one)
+        is_last = panel + 1 == n_panels
         for i in range(n_states):
             interpolation = abs(last[i]) + 0.0625 * abs(last_but_one[i])
-            errors[panel, i] = interpolation
             # Coefficients fall geometrically; a Gauss rule first errs at twice the degree, so at the square of the fall.
             integration = 4.0 * half_widths[panel] ** 2 * interpolation * interpolation / (total[i] + 1e-300)
-            suffix[i] = total[i]
-            errors[n_panels + panel, i] = integration
-            if panel + 1 < n_panels:
-                suffix[i] += table[suffix_row + panel + 1, i]
-                errors[n_panels + panel, i] += errors[n_panels + panel + 1, i]
+            errors[panel, i] = interpolation
+            errors[n_panels + panel, i] = integration + (0.0 if is_last else errors[n_panels + panel + 1, i])
+            table[panel_row + panel, i] = total[i]
+            table[suffix_row + panel, i] = total[i] + (0.0 if is_last else table[suffix_row + panel + 1, i])
     return scale
 
 
@@ -250,7 +294,7 @@ def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths
 
     Adds to ``out`` (statistics, states) the expected statistics, which are minus the gradient.
     """
-    n_nodes, n_statistics = statistics.shape
+    n_statistics, n_nodes = statistics.shape
     n_panels = half_widths.size
     n_states = table.shape[1]
     panel_row, suffix_row = n_nodes, n_nodes + n_panels
@@ -268,7 +312,7 @@ def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths
                 share[i] = (adjoint[node, i] + weight * whole[i]) * table[node, i]
             for d in range(n_statistics):
                 for i in range(n_states):
-                    out[d, i] += share[i] * statistics[node, d]
+                    out[d, i] += share[i] * statistics[d, node]
 
 
 @compiled()

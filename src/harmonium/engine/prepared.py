@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk, assemble
 from harmonium.engine.factors import FactorPlan
+from harmonium.engine.panels import Grid
 from harmonium.engine.state_sum import INACCURATE
 from harmonium.typing import Array, Integers
 
@@ -18,7 +19,7 @@ __all__ = ["Piece", "Prepared", "Term", "Unrepresented", "cut_into_pieces", "mer
 
 _CHUNK_ROWS = 2048
 _ROWS_TO_LOOK_AT, _FEW_ENOUGH = 2000, 0.8  # equal rows are sought in all of a table if so many of these are distinct, at most
-_KEPT_BYTES = 48_000_000  # assembled chunks are kept up to this much memory; beyond, they are assembled at every use
+_KEPT_BYTES = 512_000_000  # assembled chunks are kept up to this much memory; beyond, they are assembled at every use
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,17 @@ class Unrepresented:
 class Prepared:
     """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
 
-    def __init__(self, terms: list[Term], pieces: list[Piece], plan: FactorPlan, coarser: Prepared | None = None) -> None:
+    def __init__(self, terms: list[Term], pieces: list[Piece], plan: FactorPlan) -> None:
         self._terms = terms
         self._pieces = pieces
         self.plan = plan
-        self.coarser = coarser
-        self.finer: Prepared | None = None
         self.n_uses = 0
         self._kept: dict[int, Chunk] = {}
         self._kept_bytes = 0
+
+    def on(self, grid: Grid) -> Prepared:
+        """The same on another grid."""
+        return Prepared(self._terms, self._pieces, self.plan.on(grid))
 
     def chunk(self, number: int) -> Chunk:
         """The assembled rows of a piece, kept while memory allows."""

@@ -37,6 +37,7 @@ __all__ = [
 SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
 SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
+_WORTH_BLAME = 1e-11  # an error in a row's log mass that makes a panel worth halving, if the row's errors together are too large
 _TOLERANCE = 1e-9  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
 
 
@@ -71,7 +72,7 @@ class Sums(NamedTuple):
     ``log_mass`` is by row, and so are ``posterior``, which may have no rows if it is not wanted, and ``flag``: a row whose flag is
     not :data:`SUMMED` has no result. The others add up over rows, times the rows' weights, and stay untouched if ``value`` is
     empty: ``value`` itself, the observed cells' part of the gradient (in the form of :class:`Energy`), ``occupancy`` (shared rows
-    by states) and ``adjoint`` (table rows by states).
+    by states) and ``adjoint`` (table rows by states). ``blame`` counts how often a row of the error table was the reason for a flag.
     """
 
     log_mass: Array
@@ -83,6 +84,7 @@ class Sums(NamedTuple):
     hidden_bias: Array
     occupancy: Array
     adjoint: Array
+    blame: Integers
 
 
 @compiled(sums=True, inline=True)
@@ -188,12 +190,21 @@ def _combine(table: Array, first: int, count: int, out: Array, place: int) -> No
 
 @compiled(sums=True, inline=True)
 def _combine_part(table: Array, first: int, weights: Array, part: int, out: Array, place: int) -> None:
-    """Add part of a panel: a combination of its nodes' rows."""
-    for k in range(0, NODES, 4):  # four rows in one loop, since with few states a loop costs more than its body
-        row = first + k
-        w0, w1, w2, w3 = weights[part, k], weights[part, k + 1], weights[part, k + 2], weights[part, k + 3]
-        for i in range(out.shape[1]):
-            out[place, i] += w0 * table[row, i] + w1 * table[row + 1, i] + w2 * table[row + 2, i] + w3 * table[row + 3, i]
+    """Add part of a panel: a combination of its nodes' rows, all in one loop, since with few states a loop costs more than its body."""
+    w0, w1, w2, w3, w4, w5 = (weights[part, 0], weights[part, 1], weights[part, 2], weights[part, 3], weights[part, 4], weights[part, 5])
+    w6, w7, w8, w9, w10, w11 = (
+        weights[part, 6],
+        weights[part, 7],
+        weights[part, 8],
+        weights[part, 9],
+        weights[part, 10],
+        weights[part, 11],
+    )
+    for i in range(out.shape[1]):
+        low = w0 * table[first, i] + w1 * table[first + 1, i] + w2 * table[first + 2, i] + w3 * table[first + 3, i]
+        middle = w4 * table[first + 4, i] + w5 * table[first + 5, i] + w6 * table[first + 6, i] + w7 * table[first + 7, i]
+        high = w8 * table[first + 8, i] + w9 * table[first + 9, i] + w10 * table[first + 10, i] + w11 * table[first + 11, i]
+        out[place, i] += low + middle + high
 
 
 @compiled(sums=True, inline=True)
@@ -294,6 +305,21 @@ def _cell_error(
     return total
 
 
+@compiled()
+def _blame(chunk: Chunk, row: int, errors: Array, by_factor: Array, out: Integers) -> None:
+    """Count, for each row of the error table, that it is a reason why a row is inaccurate."""
+    begin, end = chunk.first_cell[row], chunk.first_cell[row + 1]
+    for cell in range(begin, end):
+        if chunk.shared[cell] < 0:
+            for side in range(2):
+                part = chunk.parts[cell, side]
+                if part >= 0:
+                    error = chunk.part_error[part]
+                    out[error] += chunk.part_length[part] * _dot(by_factor, cell - begin, errors, error) > _WORTH_BLAME
+            if chunk.error[cell] >= 0:
+                out[chunk.error[cell]] += _dot(by_factor, cell - begin, errors, chunk.error[cell]) > _WORTH_BLAME
+
+
 @compiled(inline=True)
 def _most_cells(first_cell: Integers) -> int:
     most = 0
@@ -310,7 +336,7 @@ def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy,
     whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights
     error_row, part_error, part_length = chunk.error, chunk.part_error, chunk.part_length
     shared_factors, shared_scale, table, table_scale, errors, _ = factors
-    log_mass, posterior, flag, value, d_bias, d_coupling, d_hidden_bias, occupancy, adjoint = sums
+    log_mass, posterior, flag, value, d_bias, d_coupling, d_hidden_bias, occupancy, adjoint, blame = sums
     bias, coupling, hidden_bias, constant = energy
     n_states = shared_factors.shape[1]
     with_posterior, with_gradient = posterior.shape[0] > 0, value.size > 0
@@ -346,6 +372,7 @@ def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy,
                     error += _cell_error(error_row, parts, part_error, part_length, cell, errors, cell_factors, cell - begin)
             if not error <= _TOLERANCE:
                 flag[row] = INACCURATE
+                _blame(chunk, row, errors, cell_factors, blame)
                 continue
             _expected_hidden(weights, work, expected)
         log_mass[row] = log_sum - visible_energy(statistics, row, bias) - constant
