@@ -214,7 +214,7 @@ class LogMassSum:
                 return int(np.count_nonzero(sums.flag == INACCURATE)), blame
 
             found = list(self._map(one, range(len(self._pieces)), natural.n_hidden))
-            if not self._refine(prepared, sum(n for n, _ in found), factors, sum(blame for _, blame in found)):
+            if not self._refine(prepared, sum(n for n, _ in found), factors, np.sum([blame for _, blame in found], axis=0)):
                 return
 
     def _refine(self, prepared: Prepared, n_inaccurate: int, factors: Factors, blame: Integers) -> bool:

@@ -226,7 +226,7 @@ def _scaled_pairs(exponents: Array, bases: Array, off: Array, on: Array) -> floa
     for node in range(n_nodes):
         power[node] = bases[node] - scale
     exponentials(power, bases)
-    return scale
+    return float(scale)
 
 
 @compiled()

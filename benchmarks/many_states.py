@@ -1,0 +1,96 @@
+"""A gradient with many hidden states, against version 0.1: its source is taken from the repository's history and runs in a process of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.provenance import print_table, write_result
+
+__all__ = ["run"]
+
+_COMMIT = "e49ca44"
+_ROOT = Path(__file__).resolve().parent.parent
+_VERSION_0_1 = _ROOT / ".cache" / "version-0.1"
+
+# Runs with either version: what it needs has the same name in both, but for two.
+_WORKER = """
+import inspect, json, sys, time
+import numpy as np
+from harmonium.cells import Cells, Layout
+from harmonium.engine.exact import LogMassSum, Term
+from harmonium.engine.parameters import Parameters
+from harmonium.units import Bernoulli, Gaussian, TruncatedGamma
+
+n_hidden, n_rows = int(sys.argv[1]), 1000
+rng = np.random.default_rng(0)
+outcomes = {"n_outcomes": 2} if "n_outcomes" in inspect.signature(Layout).parameters else {}
+layout = Layout([*[Bernoulli()] * 5, *[Gaussian()] * 5, *[TruncatedGamma()] * 2], **outcomes)
+lower = np.column_stack([rng.integers(0, 2, (n_rows, 5)), rng.normal(size=(n_rows, 5)), rng.uniform(0.02, 0.98, (n_rows, 2))])
+upper = lower.copy()
+upper[:, 10:][rng.random((n_rows, 2)) < 0.5] = 1.0
+missing = rng.random((n_rows, 10)) < 0.05
+lower[:, :10][missing] = upper[:, :10][missing] = np.nan
+cells = Cells.from_bounds(layout, lower, upper)
+free = cells.freeing_outcomes() if outcomes else cells.freeing("truncated_gamma")
+parameters = Parameters.initial(layout, np.where(lower == upper, lower, np.nan), n_hidden, np.random.default_rng(1))
+found = {}
+for n_threads in (1, 2):
+    total = LogMassSum([Term.uniform(cells, 1.0), Term.uniform(free, -1.0)], n_threads=n_threads)
+    value, gradient = total.value_and_gradient(parameters)
+    seconds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        total.value_and_gradient(parameters)
+        seconds.append(time.perf_counter() - begin)
+    found[n_threads] = min(seconds)
+print(json.dumps({"seconds": found, "value": value, "gradient": gradient.to_vector().tolist()}))
+"""
+
+
+def run() -> None:
+    """Measure, print and keep."""
+    _unpack()
+    rows = [_compared(n_hidden) for n_hidden in (8, 10, 12, 14)]
+    print_table(
+        "A gradient: 1000 rows, ten covariates with 5 % of the values missing, two endpoints half of whose times are censored", rows
+    )
+    write_result("many_states", rows)
+
+
+def _unpack() -> None:
+    """Version 0.1's source, once."""
+    if not (_VERSION_0_1 / "src").exists():
+        archive = subprocess.run(["git", "archive", _COMMIT, "src"], cwd=_ROOT, capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(_VERSION_0_1, filter="data")
+
+
+def _measured(source: Path, n_hidden: int) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(source.parent / ".cache" / "many-states")}
+    command = [sys.executable, "-c", _WORKER, str(n_hidden)]
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _compared(n_hidden: int) -> dict[str, Any]:
+    before, now = _measured(_VERSION_0_1 / "src", n_hidden), _measured(_ROOT / "src", n_hidden)
+    largest = max(map(abs, before["gradient"]))
+    return {
+        "hidden units": n_hidden,
+        "0.1 ms": 1e3 * before["seconds"]["1"],
+        "ms": 1e3 * now["seconds"]["1"],
+        "ratio": before["seconds"]["1"] / now["seconds"]["1"],
+        "0.1 ms, two threads": 1e3 * before["seconds"]["2"],
+        "ms, two threads": 1e3 * now["seconds"]["2"],
+        "ratio, two threads": before["seconds"]["2"] / now["seconds"]["2"],
+        "difference of value": abs(now["value"] / before["value"] - 1.0),
+        "difference of gradient": max(abs(a - b) for a, b in zip(now["gradient"], before["gradient"], strict=True)) / largest,
+    }
