@@ -1,4 +1,4 @@
-"""A gradient with many hidden states, against version 0.1: its source is taken from the repository's history and runs in a process of its own."""
+"""A gradient with many hidden states, against version 0.1, whose source is in the repository's history and runs in a process of its own."""
 
 from __future__ import annotations
 
