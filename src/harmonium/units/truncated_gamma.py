@@ -11,19 +11,20 @@ Two kernels decide whether the package is right and fast: the integral of the de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log, log1p, sqrt
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonium.numerics.compilation import compiled
-from harmonium.numerics.streams import spawn
+from harmonium.numerics.elementary import exponential, logarithm, logarithm_of_one_plus
+from harmonium.numerics.streams import open_uniform, spawn
 from harmonium.typing import Array
 from harmonium.units.arguments import IntervalArguments
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
 from harmonium.units.gamma_integral import element, interval_mass, interval_mass_of_one
-from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, accept, draw_exponential, draw_from_hat, make_hat
+from harmonium.units.tangent_hat import MOST_PROPOSALS, Hat, draw_exponential, is_accepted, make_hat, propose
 
 __all__ = ["TruncatedGamma", "draw", "integrate", "interval_mass", "sample", "write_statistics"]
 
@@ -39,16 +40,15 @@ _WIDEST_SHAPE, _CENTRES = 6.0, (0.2, 0.8)  # of the bells where the exact traine
 @compiled(inline=True)
 def _contact(k: float, beta: float, mode: float, p: float) -> tuple[float, float, float]:
     """The tangent at p as (point, log density relative to the mode, slope)."""
-    return p, k * log1p((p - mode) / mode) - beta * (p - mode), k / p - beta
+    return p, k * logarithm_of_one_plus((p - mode) / mode) - beta * (p - mode), k / p - beta
 
 
 @compiled(inline=True)
 def _left_contact(k: float, beta: float, mode: float, lower: float) -> tuple[float, float, float]:
     """Left of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in ln x."""
     slope = k - beta * mode
-    v = 1.0 / slope if beta <= 0.0 else 2.0 / (slope + sqrt(slope * slope + 2.0 * beta * mode))
-    v = min(v, 2.0)
-    p = mode * exp(-v)
+    v = min(2.0 / (slope + sqrt(slope * slope + 2.0 * max(beta, 0.0) * mode)), 2.0)
+    p = mode * exponential(-v)
     if p < lower:
         return _contact(k, beta, mode, lower)
     return p, -k * v - beta * (p - mode), k / p - beta
@@ -76,27 +76,61 @@ def _mode(k: float, beta: float, lower: float, upper: float) -> float:
 
 
 @compiled(inline=True)
+def _proposal(k: float, beta: float, mode: float, hat: Hat, uniform: float) -> tuple[float, float]:
+    """The proposal that a uniform number stands for, and ln of the density x^k e^(-beta x) divided by the hat there."""
+    x, log_hat = propose(hat, uniform)
+    return x, k * logarithm(x / mode) - beta * (x - mode) - log_hat
+
+
+@compiled(inline=True)
 def _draw_counted(k: float, beta: float, mode: float, hat: Hat, streams: NDArray[np.uint64], i: int) -> tuple[float, int]:
     """One draw from x^k e^(-beta x) under a hat, with the number of proposals it took."""
     for n_proposals in range(1, MOST_PROPOSALS):
-        x, log_hat = draw_from_hat(hat, streams, i)
-        if x > 0.0 and accept(k * log(x / mode) - beta * (x - mode) - log_hat, streams, i):
+        x, log_ratio = _proposal(k, beta, mode, hat, open_uniform(streams, i))
+        if x > 0.0 and is_accepted(log_ratio, open_uniform(streams, i)):
             return x, n_proposals
     return mode, MOST_PROPOSALS
 
 
 @compiled()
+def _first_proposals(cells: Array, n: int) -> None:
+    """Of n cells (k, beta, lower, upper, uniform number), replace the first two by a proposal and its log ratio to the hat.
+
+    The loop has no calls and no stores but these, so that it runs on vector instructions.
+    """
+    for m in range(n):
+        k, beta, low, high = cells[0, m], cells[1, m], cells[2, m], cells[3, m]
+        mode = _mode(k, beta, low, high)
+        cells[0, m], cells[1, m] = _proposal(k, beta, mode, _hat(k, beta, mode, low, high), cells[4, m])
+
+
+@compiled()
 def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
-    """A time in (lower, upper], given the natural parameters (beta, alpha - 1) (eq. 4)."""
+    """A time in (lower, upper], given the natural parameters (beta, alpha - 1) (eq. 4).
+
+    Nearly all proposals are accepted, so the first ones of all cells are made together, and the others one by one.
+    """
+    cells, chains, n = np.empty((6, out.size)), np.empty(out.size, np.int64), 0
     for i in range(out.size):
         if lower[i] == upper[i]:
             continue
         k, beta, low, high = natural[first + 1, i], natural[first, i], lower[i], upper[i]
         if k < _FLAT_SHAPE:
             out[i] = draw_exponential(-beta, low, high, streams, i)
+            continue
+        cells[0, n], cells[1, n], cells[2, n], cells[3, n] = k, beta, low, high
+        cells[4, n], cells[5, n] = open_uniform(streams, i), open_uniform(streams, i)
+        chains[n] = i
+        n += 1
+    _first_proposals(cells, n)
+    for m in range(n):
+        i, x = chains[m], cells[0, m]
+        if x > 0.0 and is_accepted(cells[1, m], cells[5, m]):
+            out[i] = x
         else:
-            mode = _mode(k, beta, low, high)
-            out[i] = _draw_counted(k, beta, mode, _hat(k, beta, mode, low, high), streams, i)[0]
+            k, beta = natural[first + 1, i], natural[first, i]
+            mode = _mode(k, beta, lower[i], upper[i])
+            out[i] = _draw_counted(k, beta, mode, _hat(k, beta, mode, lower[i], upper[i]), streams, i)[0]
 
 
 @compiled()
@@ -158,7 +192,7 @@ def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
     """The statistics (x, -ln x)."""
     for i in range(x.size):
         out[first, i] = x[i]
-        out[first + 1, i] = -log(x[i])
+        out[first + 1, i] = -logarithm(x[i])
 
 
 @compiled()
