@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from harmonium.cells import Cells
 from harmonium.engine.hidden_units import draw_hidden
 from harmonium.numerics.compilation import compiled
-from harmonium.numerics.products import product
-from harmonium.typing import Array, Integers
+from harmonium.numerics.products import FEWEST_FOR_BLAS, add_products, product
+from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.registry import draw, write_statistics
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "draw_given",
     "sweep_and_keep",
     "sweep_block",
-    "take_rows",
 ]
 
 CHAINS_PER_BLOCK = 128
@@ -38,11 +37,13 @@ CHAINS_PER_BLOCK = 128
 class Bounds(NamedTuple):
     """Cells as compiled code reads them: ends of intervals, within the domains of the columns' units, column after column in memory.
 
-    ``lower`` and ``upper`` are (rows, columns), ``codes`` and ``offsets`` those of the layout.
+    ``lower`` and ``upper`` are (rows, columns), ``codes`` and ``offsets`` those of the layout. In ``uniform`` columns all rows are alike,
+    as where nothing is known.
     """
 
     lower: Array
     upper: Array
+    uniform: Booleans
     codes: Integers
     offsets: Integers
 
@@ -53,7 +54,8 @@ def bounds_of(cells: Cells) -> Bounds:
     lowest, highest = cells.layout.domains.T
     free = np.isnan(lower)
     low, high = np.where(free, lowest, np.maximum(lower, lowest)), np.where(free, highest, np.minimum(upper, highest))
-    return Bounds(np.asfortranarray(low), np.asfortranarray(high), cells.layout.codes, cells.layout.offsets)
+    uniform = (low == low[:1]).all(axis=0) & (high == high[:1]).all(axis=0)
+    return Bounds(np.asfortranarray(low), np.asfortranarray(high), uniform, cells.layout.codes, cells.layout.offsets)
 
 
 class Coupled(NamedTuple):
@@ -88,16 +90,6 @@ class Swept(NamedTuple):
 
 
 @compiled()
-def take_rows(array: Array, rows: Integers) -> Array:
-    """Some rows of a matrix."""
-    out = np.empty((rows.size, array.shape[1]))
-    for k in range(rows.size):
-        for i in range(array.shape[1]):
-            out[k, i] = array[rows[k], i]
-    return out
-
-
-@compiled()
 def _coupled_places(coupling: Array, first: int, last: int, out: Integers, n: int) -> int:
     """Append the statistics on which hidden units act to a list that holds n of them; returns how many it holds then."""
     for d in range(first, last):
@@ -112,6 +104,9 @@ def _coupled_places(coupling: Array, first: int, last: int, out: Integers, n: in
 @compiled()
 def _read_column(bounds: Bounds, c: int, rows: Integers, low: Array, high: Array) -> bool:
     """Bounds of a column's cells; returns whether all are points."""
+    if bounds.uniform[c]:
+        low[:], high[:] = bounds.lower[0, c], bounds.upper[0, c]
+        return bool(low[0] == high[0])
     complete = True
     for i in range(rows.size):
         low[i], high[i] = bounds.lower[rows[i], c], bounds.upper[rows[i], c]
@@ -154,42 +149,58 @@ def draw_given(bounds: Bounds, rows: Integers, chains: Integers, natural: Array,
 
 
 class _Part(NamedTuple):
-    """Some statistics of a block, and the couplings that go with them, in both orders in memory."""
+    """Some statistics of a block, their number padded to a multiple of four, and if products are large also their couplings."""
 
     places: Integers
     coupling: Array
-    transposed: Array
 
 
 @compiled()
-def _part(coupling: Array, places: Integers, n: int) -> _Part:
-    """The first n places, and as many fillers as make their number a multiple of four."""
-    own = np.full(n + -n % 4, coupling.shape[0] - 1)
-    own[:n] = places[:n]
-    taken = take_rows(coupling, own)
-    return _Part(own, taken, taken.T.copy())
+def _part(coupling: Array, places: Integers, n: int, n_chains: int) -> _Part:
+    """The first n places."""
+    padded = np.full(n + -n % 4, coupling.shape[0] - 1)
+    padded[:n] = places[:n]
+    large = padded.size * coupling.shape[1] * n_chains >= FEWEST_FOR_BLAS
+    own = np.empty((padded.size if large else 0, coupling.shape[1]))
+    for k in range(own.shape[0]):
+        for j in range(coupling.shape[1]):
+            own[k, j] = coupling[padded[k], j]
+    return _Part(padded, own)
 
 
 @compiled()
-def _write_fields(part: _Part, statistics: Array, fixed: Array, out: Array) -> None:
+def _write_fields(coupling: Array, part: _Part, statistics: Array, fixed: Array, out: Array) -> None:
     """Fields on hidden units: what does not change, which is empty if there is nothing, and a part's contribution."""
-    product(part.transposed, take_rows(statistics, part.places), out)
-    for j in range(fixed.shape[0]):
-        for i in range(fixed.shape[1]):
-            out[j, i] += fixed[j, i]
+    if part.coupling.size:
+        terms = np.empty((part.places.size, out.shape[1]))
+        for k in range(part.places.size):
+            for i in range(out.shape[1]):
+                terms[k, i] = statistics[part.places[k], i]
+        product(part.coupling.T, terms, out)
+        for j in range(fixed.shape[0]):
+            for i in range(out.shape[1]):
+                out[j, i] += fixed[j, i]
+        return
+    for j in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[j, i] = fixed[j, i] if fixed.size else 0.0
+    add_products(coupling.T, np.arange(out.shape[0]), part.places, statistics, out)
 
 
 @compiled()
-def _write_natural(part: _Part, bias: Array, hidden: Array, out: Array) -> None:
+def _write_natural(natural: Coupled, part: _Part, hidden: Array, out: Array) -> None:
     """Natural parameters of visible units, of which a part feels the hidden ones."""
-    for d in range(bias.size):
+    for d in range(natural.bias.size):
         for i in range(out.shape[1]):
-            out[d, i] = bias[d]
-    effects = np.empty((part.places.size, out.shape[1]))
-    product(part.coupling, hidden, effects)
-    for k in range(part.places.size):
-        for i in range(out.shape[1]):
-            out[part.places[k], i] += effects[k, i]
+            out[d, i] = natural.bias[d]
+    if part.coupling.size:
+        effects = np.empty((part.places.size, out.shape[1]))
+        product(part.coupling, hidden, effects)
+        for k in range(part.places.size):
+            for i in range(out.shape[1]):
+                out[part.places[k], i] += effects[k, i]
+    else:
+        add_products(natural.coupling, part.places, np.arange(hidden.shape[0]), hidden, out)
 
 
 @compiled()
@@ -212,7 +223,8 @@ def sweep_block(
     n, n_columns, n_statistics = rows.size, bounds.codes.size, natural.bias.size
     low, high, x = np.empty((n_columns, n)), np.empty((n_columns, n)), np.empty((n_columns, n))
     s = np.ones((n_statistics + 2, n))
-    observed, unobserved, drawn = np.empty(n_statistics, np.int64), np.empty(n_statistics + 1, np.int64), np.empty(n_columns, np.int64)
+    observed, unobserved = np.empty(n_statistics + 1, np.int64), np.empty(n_statistics + 1, np.int64)
+    drawn = np.empty(n_columns, np.int64)
     n_observed = n_unobserved = n_drawn = 0
     for c in range(n_columns):
         start, stop = bounds.offsets[c], bounds.offsets[c + 1]
@@ -226,23 +238,28 @@ def sweep_block(
             drawn[n_drawn] = c
             n_drawn += 1
         write_statistics(bounds.codes[c], x[c], s, start, stop)
-    unobserved[n_unobserved] = n_statistics  # the constant
-    part = _part(natural.coupling, unobserved, n_unobserved + 1)
     n_hidden = natural.coupling.shape[1]
     fixed, fields = np.empty((n_hidden if n_observed else 0, n)), np.empty((n_hidden, n))
     if n_observed:
-        _write_fields(_part(natural.coupling, observed, n_observed), s, fixed[:0], fixed)
-    _write_fields(part, s, fixed, fields)
+        observed[n_observed] = n_statistics  # the constant
+        n_observed += 1
+    else:
+        unobserved[n_unobserved] = n_statistics
+        n_unobserved += 1
+    part = _part(natural.coupling, unobserved, n_unobserved, n)
+    if n_observed:
+        _write_fields(natural.coupling, _part(natural.coupling, observed, n_observed, n), s, fixed[:0], fixed)
+    _write_fields(natural.coupling, part, s, fixed, fields)
     if n_drawn and n_sweeps:
         own_streams, theta = _take_streams(streams, chains), np.empty((n_statistics + 2, n))
         for _ in range(n_sweeps):
             draw_hidden(fields, own_streams)
-            _write_natural(part, natural.bias, fields, theta)
+            _write_natural(natural, part, fields, theta)
             for c in drawn[:n_drawn]:
                 start, stop = bounds.offsets[c], bounds.offsets[c + 1]
                 draw(bounds.codes[c], theta, start, stop, low[c], high[c], own_streams, x[c])
                 write_statistics(bounds.codes[c], x[c], s, start, stop)
-            _write_fields(part, s, fixed, fields)
+            _write_fields(natural.coupling, part, s, fixed, fields)
         _put_streams(own_streams, streams, chains)
         for c in drawn[:n_drawn]:
             for i in range(n):

@@ -28,18 +28,24 @@ _BITS_OF_2_52 = 0x4330000000000000  # OR-ed with a whole number below 2^52, the 
 
 
 @compiled(inline=True, fused=True)
-def _reduced(value: float) -> tuple[float, float]:
-    """2^k and x - k ln 2, for the nearest whole number k to x / ln 2, where x is the value, at most 700 in size."""
-    x = min(max(value, -_LARGEST), _LARGEST)
+def _nearest_power(value: float) -> tuple[float, float, np.int64]:
+    """The value x, at most 700 in size; the nearest whole number k to x / ln 2; what multiplies by 2^k if added to a number's bits."""
+    x = value if value > -_LARGEST else -_LARGEST
+    x = x if x < _LARGEST else _LARGEST
     shifted = x * _LOG2_E + _ROUNDING
-    k = shifted - _ROUNDING
-    power = np.int64((np.float64(shifted).view(np.int64) + _EXPONENT_OF_ONE) << _MANTISSA_BITS)  # of ``shifted`` only k's bits are left
-    return power.view(np.float64), (x - k * _LN2_HIGH) - k * _LN2_LOW
+    return x, shifted - _ROUNDING, np.int64(np.float64(shifted).view(np.int64) << _MANTISSA_BITS)  # of ``shifted`` only k's bits are left
+
+
+@compiled(inline=True)
+def _scaled(x: float, power: np.int64) -> np.float64:
+    """A number near 1 times a power of 2."""
+    return np.int64(np.float64(x).view(np.int64) + power).view(np.float64)
 
 
 @compiled(inline=True, fused=True)
-def _growth(r: float) -> float:
-    """e^r - 1 for |r| <= ln(2) / 2."""
+def _growth(x: float, k: float) -> tuple[float, float]:
+    """e^r - 1, divided by r, and r = x - k ln 2, at most ln(2) / 2 in size."""
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     p = 2.7620075879983367e-07
     p = p * r + 2.7632640675430236e-06
     p = p * r + 2.4801521322368692e-05
@@ -49,34 +55,37 @@ def _growth(r: float) -> float:
     p = p * r + 4.1666666666624164e-02
     p = p * r + 1.6666666666615648e-01
     p = p * r + 0.5000000000000001
-    p = p * r + 1.0000000000000013
-    return p * r
+    return p * r + 1.0000000000000013, r
 
 
 @compiled(inline=True, fused=True)
 def exponential(value: float) -> float:
     """e^value, at most e^700 and at least e^-700."""
-    power, r = _reduced(value)
-    return power * _growth(r) + power
+    x, k, power = _nearest_power(value)
+    slope, r = _growth(x, k)
+    return _scaled(slope * r + 1.0, power)
 
 
 @compiled(inline=True, fused=True)
 def exponential_minus_one(value: float) -> float:
     """e^value - 1, without loss of digits near 0."""
-    power, r = _reduced(value)
-    return power * _growth(r) + (power - 1.0)
+    x, k, power = _nearest_power(value)
+    slope, r = _growth(x, k)
+    scale = _scaled(1.0, power)
+    return scale * (slope * r) + (scale - 1.0)
 
 
 @compiled(inline=True, fused=True)
 def rough_exponential(value: float) -> float:
     """e^value with a relative error of 1e-7, for comparisons with random numbers."""
-    power, r = _reduced(value)
+    x, k, power = _nearest_power(value)
+    r = x - k * _LN2
     p = 0.008369148490856347
     p = p * r + 0.04191750724961526
     p = p * r + 0.16666505260408124
     p = p * r + 0.49998869378303396
     p = p * r + 1.00000001077157
-    return power * (p * r + 1.0000000754548972)
+    return _scaled(p * r + 1.0000000754548972, power)
 
 
 @compiled(inline=True, fused=True)

@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.engine.hidden_units import expect_hidden
-from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, Coupled, couple, sweep_block, take_rows
+from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, Coupled, couple, sweep_block
 from harmonium.numerics.compilation import compiled
-from harmonium.numerics.products import sums_of_products
+from harmonium.numerics.products import add_sums_of_products
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.typing import Array, Integers
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 
+_UNITS_AT_ONCE = 8  # so that their means stay in the first cache
 _ADAM_FIRST, _ADAM_SECOND, _ADAM_TINY = 0.9, 0.999, 1e-8
 
 
 class Phase(NamedTuple):
     """Chains of one phase: bounds of all rows, and the values and streams of chains, which change in place.
 
-    In ``complete`` rows there is nothing to draw. ``tied`` chains belong to rows; others to places in the batch. ``afresh`` chains begin
-    each update at ``beginning``. Values are (chains, columns), column after column in memory.
+    ``tied`` chains belong to rows; others to places in the batch. ``afresh`` chains begin each update at ``beginning``. Values are
+    (chains, columns), column after column in memory.
     """
 
     bounds: Bounds
-    complete: Booleans
     beginning: Array
     values: Array
     streams: NDArray[np.uint64]
@@ -83,44 +83,26 @@ def _add_sums(terms: Array, out: Array) -> None:
 
 
 @compiled()
-def _incomplete_first(rows: Integers, complete: Booleans) -> tuple[Integers, int]:
-    """Places in the batch, those of rows with something to draw before the others; and how many they are."""
-    places, n_open, n_complete = np.empty(rows.size, np.int64), 0, 0
-    for i in range(rows.size):
-        if complete[rows[i]]:
-            n_complete += 1
-            places[rows.size - n_complete] = i
-        else:
-            places[n_open] = i
-            n_open += 1
-    return places, n_open
-
-
-@compiled()
 def _add_block(phase: Phase, rows: Integers, chains: Integers, natural: Coupled, coupled: Integers, n_sweeps: int, sums: Means) -> None:
     """Move some chains; add up their statistics, and the products of ``coupled`` ones with the means of hidden units."""
-    begin, places = (phase.beginning, rows) if phase.afresh else (phase.values, chains)
+    begin = phase.beginning if phase.afresh else phase.values
+    places = rows if phase.afresh else chains
     block = sweep_block(phase.bounds, rows, chains, natural, n_sweeps, begin, places, phase.values, phase.streams)
     _add_sums(block.statistics, sums.statistics)
-    expect_hidden(block.fields)
-    products = np.empty(sums.products.shape)
-    sums_of_products(take_rows(block.statistics, coupled), block.fields, products)
-    for k in range(coupled.size):
-        for j in range(products.shape[1]):
-            sums.products[k, j] += products[k, j]
+    for first in range(0, block.fields.shape[0], _UNITS_AT_ONCE):
+        expected = block.fields[first : first + _UNITS_AT_ONCE]
+        expect_hidden(expected)
+        add_sums_of_products(block.statistics, coupled, expected, sums.products[:, first : first + _UNITS_AT_ONCE])
 
 
 @compiled()
 def _means(phase: Phase, rows: Integers, natural: Coupled, coupled: Integers, n_sweeps: int) -> Means:
     """Move the chains of a batch; returns their means."""
     sums = Means(np.zeros(natural.bias.size), np.zeros((coupled.size, natural.coupling.shape[1])))
-    places, n_open = _incomplete_first(rows, phase.complete)
-    start = 0
-    while start < rows.size:
-        stop = min(start + CHAINS_PER_BLOCK, n_open if start < n_open else rows.size)
-        own = rows[places[start:stop]]
-        _add_block(phase, own, own if phase.tied else places[start:stop], natural, coupled, n_sweeps, sums)
-        start = stop
+    chains = rows if phase.tied else np.arange(rows.size)
+    for first in range(0, rows.size, CHAINS_PER_BLOCK):
+        block = slice(first, min(first + CHAINS_PER_BLOCK, rows.size))
+        _add_block(phase, rows[block], chains[block], natural, coupled, n_sweeps, sums)
     for d in range(sums.statistics.size):
         sums.statistics[d] /= rows.size
     for k in range(coupled.size):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from harmonium.cells import Cells
-from harmonium.engine.sweeps import Bounds, bounds_of
+from harmonium.engine.sweeps import bounds_of
 from harmonium.numerics.streams import spawn
 from harmonium.training.contrastive_epoch import Phase
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array
 
 __all__ = ["negative_phase", "positive_phase"]
 
@@ -16,7 +16,7 @@ __all__ = ["negative_phase", "positive_phase"]
 def positive_phase(recorded: Cells, rng: np.random.Generator) -> Phase:
     """Chains clamped to the recorded cells; they begin at the data for every update."""
     beginning = _beginning(recorded)
-    return Phase(*_clamped_to(recorded), beginning, beginning.copy("F"), spawn(rng, recorded.n_rows), tied=True, afresh=True)
+    return Phase(bounds_of(recorded), beginning, beginning.copy("F"), spawn(rng, recorded.n_rows), tied=True, afresh=True)
 
 
 def negative_phase(
@@ -30,13 +30,7 @@ def negative_phase(
     tied = clamped is not None or not persistent
     rows = np.arange(recorded.n_rows) if tied else rng.integers(recorded.n_rows, size=batch_size)
     values = np.asfortranarray(beginning[rows])
-    return Phase(*_clamped_to(cells), beginning, values, spawn(rng, rows.size), tied=tied, afresh=not persistent)
-
-
-def _clamped_to(cells: Cells) -> tuple[Bounds, Booleans]:
-    """Bounds, and the rows in which there is nothing to draw."""
-    bounds = bounds_of(cells)
-    return bounds, (bounds.lower == bounds.upper).all(axis=1)
+    return Phase(bounds_of(cells), beginning, values, spawn(rng, rows.size), tied=tied, afresh=not persistent)
 
 
 def _beginning(recorded: Cells) -> Array:

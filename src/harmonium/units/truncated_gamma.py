@@ -48,17 +48,15 @@ def _left_contact(k: float, beta: float, mode: float, lower: float) -> tuple[flo
     """Left of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in ln x."""
     slope = k - beta * mode
     v = min(2.0 / (slope + sqrt(slope * slope + 2.0 * max(beta, 0.0) * mode)), 2.0)
-    p = mode * exponential(-v)
-    if p < lower:
-        return _contact(k, beta, mode, lower)
-    return p, -k * v - beta * (p - mode), k / p - beta
+    return _contact(k, beta, mode, max(mode * exponential(-v), lower))
 
 
 @compiled(inline=True)
 def _right_contact(k: float, beta: float, mode: float, upper: float) -> tuple[float, float, float]:
     """Right of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in x."""
-    slope = beta - k / mode
-    p = mode + 2.0 / (slope + sqrt(slope * slope + 2.0 * k / (mode * mode)))
+    at_mode = k / mode
+    slope = beta - at_mode
+    p = mode + 2.0 / (slope + sqrt(slope * slope + 2.0 * at_mode / mode))
     return _contact(k, beta, mode, min(p, upper))
 
 
