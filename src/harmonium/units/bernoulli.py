@@ -17,6 +17,7 @@ from harmonium.numerics.elementary import exponential
 from harmonium.numerics.streams import open_uniform
 from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
+from harmonium.units.free_cells import all_free
 
 __all__ = ["Bernoulli", "draw", "integrate", "write_statistics"]
 
@@ -36,7 +37,7 @@ def _draw_free(z: float, streams: NDArray[np.uint64], i: int) -> float:
 @compiled()
 def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """0 or 1, whichever of the two lies in (lower, upper]."""
-    if (lower < 0.0).all() and (upper >= 1.0).all():
+    if all_free(lower, upper, -1.0, 1.0):
         for i in range(out.size):
             out[i] = _draw_free(natural[first, i], streams, i)
         return

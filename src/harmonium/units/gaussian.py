@@ -24,6 +24,7 @@ from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.numerics.streams import fill_normal, normal, open_uniform
 from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
+from harmonium.units.free_cells import all_free
 from harmonium.units.tangent_hat import MOST_PROPOSALS, is_accepted, make_hat, propose
 
 __all__ = ["Gaussian", "draw", "integrate", "write_statistics"]
@@ -97,7 +98,7 @@ def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
 @compiled()
 def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """A number in (lower, upper]."""
-    if (lower == -inf).all() and (upper == inf).all():
+    if all_free(lower, upper, -inf, inf):
         fill_normal(streams, out)
         for i in range(out.size):
             variance = 0.5 / natural[first + 1, i]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,97 +38,115 @@ _WIDEST_SHAPE, _CENTRES = 6.0, (0.2, 0.8)  # of the bells where the exact traine
 
 
 @compiled(inline=True)
-def _contact(k: float, beta: float, mode: float, p: float) -> tuple[float, float, float]:
-    """The tangent at p as (point, log density relative to the mode, slope)."""
-    return p, k * logarithm_of_one_plus((p - mode) / mode) - beta * (p - mode), k / p - beta
-
-
-@compiled(inline=True)
-def _left_contact(k: float, beta: float, mode: float, lower: float) -> tuple[float, float, float]:
-    """Left of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in ln x."""
-    slope = k - beta * mode
-    v = min(2.0 / (slope + sqrt(slope * slope + 2.0 * max(beta, 0.0) * mode)), 2.0)
-    return _contact(k, beta, mode, max(mode * exponential(-v), lower))
-
-
-@compiled(inline=True)
-def _right_contact(k: float, beta: float, mode: float, upper: float) -> tuple[float, float, float]:
-    """Right of the mode, where k ln x - beta x has dropped by about one: from its second-order expansion in x."""
-    at_mode = k / mode
-    slope = beta - at_mode
-    p = mode + 2.0 / (slope + sqrt(slope * slope + 2.0 * at_mode / mode))
-    return _contact(k, beta, mode, min(p, upper))
-
-
-@compiled(inline=True)
-def _hat(k: float, beta: float, mode: float, lower: float, upper: float) -> Hat:
-    middle = mode, 0.0, 0.0 if lower < mode < upper else k / mode - beta
-    left = _left_contact(k, beta, mode, lower) if mode > lower else middle
-    right = _right_contact(k, beta, mode, upper) if mode < upper else middle
-    return make_hat(left, middle, right, lower, upper)
-
-
-@compiled(inline=True)
 def _mode(k: float, beta: float, lower: float, upper: float) -> float:
     return upper if beta <= 0.0 else min(max(k / beta, lower), upper)
 
 
 @compiled(inline=True)
-def _proposal(k: float, beta: float, mode: float, hat: Hat, uniform: float) -> tuple[float, float]:
-    """The proposal that a uniform number stands for, and ln of the density x^k e^(-beta x) divided by the hat there."""
-    x, log_hat = propose(hat, uniform)
-    return x, k * logarithm(x / mode) - beta * (x - mode) - log_hat
+def _contacts(k: float, beta: float, mode: float, lower: float, upper: float) -> tuple[float, float]:
+    """Where k ln x - beta x has dropped by about one left and right of the mode: from second-order expansions in ln x and in x."""
+    slope = k - beta * mode
+    v = min(2.0 / (slope + sqrt(slope * slope + 2.0 * max(beta, 0.0) * mode)), 2.0)
+    at_mode = k / mode
+    fall = beta - at_mode
+    right = mode + 2.0 / (fall + sqrt(fall * fall + 2.0 * at_mode / mode))
+    return max(mode * exponential(-v), lower), min(right, upper)
+
+
+@compiled(inline=True)
+def _tangent(k: float, beta: float, mode: float, p: float) -> tuple[float, float, float]:
+    """The tangent at p as (point, log density relative to the mode, slope)."""
+    return p, k * logarithm_of_one_plus((p - mode) / mode) - beta * (p - mode), k / p - beta
+
+
+@compiled(inline=True)
+def _hat(k: float, beta: float, mode: float, contacts: tuple[float, float], lower: float, upper: float) -> Hat:
+    middle = mode, 0.0, 0.0 if lower < mode < upper else k / mode - beta
+    return make_hat(_tangent(k, beta, mode, contacts[0]), middle, _tangent(k, beta, mode, contacts[1]), lower, upper)
+
+
+@compiled(inline=True)
+def _log_ratio(k: float, beta: float, mode: float, x: float, log_hat: float) -> float:
+    """Ln of the density x^k e^(-beta x) divided by the hat."""
+    return k * logarithm(x / mode) - beta * (x - mode) - log_hat
 
 
 @compiled(inline=True)
 def _draw_counted(k: float, beta: float, mode: float, hat: Hat, streams: NDArray[np.uint64], i: int) -> tuple[float, int]:
     """One draw from x^k e^(-beta x) under a hat, with the number of proposals it took."""
     for n_proposals in range(1, MOST_PROPOSALS):
-        x, log_ratio = _proposal(k, beta, mode, hat, open_uniform(streams, i))
-        if x > 0.0 and is_accepted(log_ratio, open_uniform(streams, i)):
+        x, log_hat = propose(hat, open_uniform(streams, i))
+        if x > 0.0 and is_accepted(_log_ratio(k, beta, mode, x, log_hat), open_uniform(streams, i)):
             return x, n_proposals
     return mode, MOST_PROPOSALS
 
 
-@compiled()
-def _first_proposals(cells: Array, n: int) -> None:
-    """Of n cells (k, beta, lower, upper, uniform number), replace the first two by a proposal and its log ratio to the hat.
+class _Draws(NamedTuple):
+    """Draws on their way, an array for each quantity: one first proposal for each cell, with its log ratio to the hat."""
 
-    The loop has no calls and no stores but these, so that it runs on vector instructions.
-    """
+    k: Array
+    beta: Array
+    lower: Array
+    upper: Array
+    mode: Array
+    left: Array
+    right: Array
+    uniform: Array
+    second_uniform: Array
+    x: Array
+    log_ratio: Array
+
+
+@compiled()
+def _find_contacts(d: _Draws, n: int) -> None:
     for m in range(n):
-        k, beta, low, high = cells[0, m], cells[1, m], cells[2, m], cells[3, m]
-        mode = _mode(k, beta, low, high)
-        cells[0, m], cells[1, m] = _proposal(k, beta, mode, _hat(k, beta, mode, low, high), cells[4, m])
+        d.mode[m] = _mode(d.k[m], d.beta[m], d.lower[m], d.upper[m])
+        d.left[m], d.right[m] = _contacts(d.k[m], d.beta[m], d.mode[m], d.lower[m], d.upper[m])
+
+
+@compiled()
+def _propose(d: _Draws, n: int) -> None:
+    for m in range(n):
+        hat = _hat(d.k[m], d.beta[m], d.mode[m], (d.left[m], d.right[m]), d.lower[m], d.upper[m])
+        d.x[m], d.log_ratio[m] = propose(hat, d.uniform[m])
+
+
+@compiled()
+def _compare(d: _Draws, n: int) -> None:
+    for m in range(n):
+        d.log_ratio[m] = _log_ratio(d.k[m], d.beta[m], d.mode[m], d.x[m], d.log_ratio[m])
 
 
 @compiled()
 def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """A time in (lower, upper], given the natural parameters (beta, alpha - 1) (eq. 4).
 
-    Nearly all proposals are accepted, so the first ones of all cells are made together, and the others one by one.
+    Nearly all proposals are accepted. So the first ones of all cells are made together, by vector instructions; in three loops, because a
+    core that waits for one result works on the next cells only if they are near. The others follow one by one.
     """
-    cells, chains, n = np.empty((6, out.size)), np.empty(out.size, np.int64), 0
+    work, chains, n = np.empty((11, out.size)), np.empty(out.size, np.int64), 0
+    d = _Draws(work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], work[8], work[9], work[10])
     for i in range(out.size):
         if lower[i] == upper[i]:
             continue
-        k, beta, low, high = natural[first + 1, i], natural[first, i], lower[i], upper[i]
+        k, beta = natural[first + 1, i], natural[first, i]
         if k < _FLAT_SHAPE:
-            out[i] = draw_exponential(-beta, low, high, streams, i)
+            out[i] = draw_exponential(-beta, lower[i], upper[i], streams, i)
             continue
-        cells[0, n], cells[1, n], cells[2, n], cells[3, n] = k, beta, low, high
-        cells[4, n], cells[5, n] = open_uniform(streams, i), open_uniform(streams, i)
+        d.k[n], d.beta[n], d.lower[n], d.upper[n] = k, beta, lower[i], upper[i]
+        d.uniform[n], d.second_uniform[n] = open_uniform(streams, i), open_uniform(streams, i)
         chains[n] = i
         n += 1
-    _first_proposals(cells, n)
+    _find_contacts(d, n)
+    _propose(d, n)
+    _compare(d, n)
     for m in range(n):
-        i, x = chains[m], cells[0, m]
-        if x > 0.0 and is_accepted(cells[1, m], cells[5, m]):
-            out[i] = x
+        if d.x[m] > 0.0 and is_accepted(d.log_ratio[m], d.second_uniform[m]):
+            out[chains[m]] = d.x[m]
         else:
-            k, beta = natural[first + 1, i], natural[first, i]
-            mode = _mode(k, beta, lower[i], upper[i])
-            out[i] = _draw_counted(k, beta, mode, _hat(k, beta, mode, lower[i], upper[i]), streams, i)[0]
+            k, beta, mode = d.k[m], d.beta[m], d.mode[m]
+            hat = _hat(k, beta, mode, (d.left[m], d.right[m]), d.lower[m], d.upper[m])
+            out[chains[m]] = _draw_counted(k, beta, mode, hat, streams, chains[m])[0]
 
 
 @compiled()
@@ -146,7 +164,7 @@ def _draws(alpha: Array, beta: Array, lower: Array, upper: Array, streams: NDArr
         if new != (k, rate, low, high):
             k, rate, low, high = new
             mode = _mode(k, rate, low, high)
-            hat = _hat(k, rate, mode, low, high)
+            hat = _hat(k, rate, mode, _contacts(k, rate, mode, low, high), low, high)
         out[i], n = _draw_counted(k, rate, mode, hat, streams, 0)
         n_proposals += n
     return n_proposals
