@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.engine.sweeps import CHAINS_PER_BLOCK, draw_given, sweep_block
+from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, bounds_of, couple, draw_given, sweep_and_keep
 from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.numerics.streams import fill_uniform, spawn
 from harmonium.typing import Array
@@ -52,8 +52,7 @@ class Chains:
     """
 
     layout: Layout
-    lower: Array
-    upper: Array
+    bounds: Bounds
     rows: NDArray[np.int64]
     values_by_column: Array
     streams: NDArray[np.uint64]
@@ -88,7 +87,7 @@ class Chains:
         parameters.check(cells.layout)
         if chains_per_row < 1:
             raise ValueError(f"chains_per_row must be at least 1; found {chains_per_row}")
-        lower, upper = cells.bounds()
+        bounds = bounds_of(cells)
         rows = np.repeat(np.arange(cells.n_rows), chains_per_row)
         begin = np.empty((rows.size, cells.layout.n_columns)) if values is None else np.array(values, dtype=np.float64)
         if begin.shape != (rows.size, cells.layout.n_columns):
@@ -97,10 +96,12 @@ class Chains:
             if np.isnan(begin).any():
                 raise ValueError("values must not be missing; found NaN")
             Cells.from_bounds(cells.layout, begin)  # refuses what no unit can take
+            lower = bounds.lower[rows]
+            begin = np.where(lower == bounds.upper[rows], lower, begin)
         streams = rng if isinstance(rng, np.ndarray) else spawn(rng, rows.size)
         by_column = np.ascontiguousarray(begin.T)
         unknown = (np.full((size, rows.size), np.nan) for size in (cells.layout.n_statistics, parameters.n_hidden))
-        chains = cls(cells.layout, lower, upper, rows, by_column, streams, *unknown)
+        chains = cls(cells.layout, bounds, rows, by_column, streams, *unknown)
         if values is None:
             chains.draw_given(np.repeat(parameters.natural().bias[:, None], rows.size, axis=1), n_threads)
         return chains
@@ -108,9 +109,7 @@ class Chains:
     def draw_given(self, natural: Array, n_threads: int | None = None) -> None:
         """Draw every unobserved value given its natural parameters (statistics, chains), in place."""
         _in_blocks(
-            lambda first, last: draw_given(first, last, *self._data(), natural, self.values_by_column, self.streams),
-            self.rows.size,
-            n_threads,
+            lambda chains: draw_given(self.bounds, self.rows[chains], chains, natural, self.values, self.streams), self.rows.size, n_threads
         )
 
     @property
@@ -139,19 +138,11 @@ class Chains:
         if n_sweeps != int(n_sweeps) or n_sweeps < 0:
             raise ValueError(f"n_sweeps must be a whole number that is not negative; found {n_sweeps}")
 
-        def sweep(first: int, last: int) -> None:
-            sweep_block(
-                first,
-                last,
-                *self._data(),
-                natural.bias,
-                natural.coupling,
-                natural.hidden_bias,
-                n_sweeps,
-                self.values_by_column,
-                self.streams,
-                self.statistics,
-                self.fields,
+        coupled = couple(natural.bias, natural.coupling, natural.hidden_bias)
+
+        def sweep(chains: NDArray[np.int64]) -> None:
+            sweep_and_keep(
+                self.bounds, self.rows[chains], chains, coupled, n_sweeps, self.values, self.streams, self.statistics, self.fields
             )
 
         _in_blocks(sweep, self.rows.size, n_threads)
@@ -165,9 +156,6 @@ class Chains:
     def expected_hidden(self) -> Array:
         """p(h = 1 | values) of every chain after a sweep, (hidden, chains)."""
         return np.asarray(expit(-self.fields))
-
-    def _data(self) -> tuple[NDArray[np.int64], Array, Array, Array, NDArray[np.int64], NDArray[np.int64]]:
-        return self.rows, self.lower, self.upper, self.layout.domains, self.layout.codes, self.layout.offsets
 
 
 def row_contents(cells: Cells) -> list[bytes]:
@@ -183,16 +171,13 @@ def row_contents(cells: Cells) -> list[bytes]:
     >>> a == b, a == c
     (True, False)
     """
-    lower, upper = cells.bounds()
-    lowest, highest = cells.layout.domains.T
-    free = np.isnan(lower)
-    low = np.where(free, lowest, np.maximum(lower, lowest)) + 0.0  # no minus zero
-    high = np.where(free, highest, np.minimum(upper, highest)) + 0.0
+    bounds = bounds_of(cells)
+    low, high = bounds.lower + 0.0, bounds.upper + 0.0  # no minus zero
     return [low[row].tobytes() + high[row].tobytes() for row in range(cells.n_rows)]
 
 
-def _in_blocks(function: Callable[[int, int], None], n_chains: int, n_threads: int | None) -> None:
-    """Apply to blocks of chains, on several threads if there are several blocks."""
-    starts = range(0, n_chains, CHAINS_PER_BLOCK)
-    for _ in map_in_order(lambda first: function(first, min(first + CHAINS_PER_BLOCK, n_chains)), starts, thread_count(n_threads)):
+def _in_blocks(function: Callable[[NDArray[np.int64]], None], n_chains: int, n_threads: int | None) -> None:
+    """Apply to the places of blocks of chains, on several threads if there are several blocks."""
+    blocks = [np.arange(first, min(first + CHAINS_PER_BLOCK, n_chains)) for first in range(0, n_chains, CHAINS_PER_BLOCK)]
+    for _ in map_in_order(function, blocks, thread_count(n_threads)):
         pass

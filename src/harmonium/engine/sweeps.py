@@ -1,54 +1,92 @@
 """Gibbs sweeps of a block of chains, compiled.
 
-Chains of a block move together: arrays are (what, chains), so that fields, exponentials and uniform numbers come from vector
-instructions over chains, whatever the number of hidden units. A chain draws from a stream of its own all the same.
+Chains of a block move together: arrays are (what, chains), so that fields are matrix products, and exponentials and uniform numbers come
+from vector instructions over chains, whatever the number of hidden units. A chain draws from a stream of its own all the same.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonium.cells import Cells
+from harmonium.engine.hidden_units import draw_hidden
 from harmonium.numerics.compilation import compiled
-from harmonium.numerics.exponential import exponentials
-from harmonium.numerics.streams import fill_uniform
-from harmonium.typing import Array, Integers
+from harmonium.numerics.products import FEWEST_FOR_BLAS, add_products, product
+from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.registry import draw, write_statistics
 
-__all__ = ["CHAINS_PER_BLOCK", "add_products", "draw_given", "sweep_block"]
+__all__ = [
+    "CHAINS_PER_BLOCK",
+    "Bounds",
+    "Coupled",
+    "Swept",
+    "bounds_of",
+    "couple",
+    "draw_given",
+    "sweep_and_keep",
+    "sweep_block",
+]
 
-CHAINS_PER_BLOCK = 64
-"""Few enough for a block's fields to stay in a core's cache."""
+CHAINS_PER_BLOCK = 128
+"""Enough for matrix products to be worth a call, few enough for a block's fields to stay in a core's second cache."""
 
 
-@compiled(sums=True)
-def add_products(weights: Array, terms: Array, places: Integers, out: Array, rows: Integers) -> None:
-    """out[j] += sum over places d of weights[d, j] terms[d], for given rows j; four places at a time, since memory is what limits."""
-    n, n_full = out.shape[1], places.size - places.size % 4
-    for j in rows:
-        for k in range(0, n_full, 4):
-            d0, d1, d2, d3 = places[k], places[k + 1], places[k + 2], places[k + 3]
-            w0, w1, w2, w3 = weights[d0, j], weights[d1, j], weights[d2, j], weights[d3, j]
-            for i in range(n):
-                out[j, i] += w0 * terms[d0, i] + w1 * terms[d1, i] + w2 * terms[d2, i] + w3 * terms[d3, i]
-        for k in range(n_full, places.size):
-            d0 = places[k]
-            w0 = weights[d0, j]
-            for i in range(n):
-                out[j, i] += w0 * terms[d0, i]
+class Bounds(NamedTuple):
+    """Cells as compiled code reads them: ends of intervals, within the domains of the columns' units, column after column in memory.
+
+    ``lower`` and ``upper`` are (rows, columns), ``codes`` and ``offsets`` those of the layout. In ``uniform`` columns all rows are alike,
+    as where nothing is known.
+    """
+
+    lower: Array
+    upper: Array
+    uniform: Booleans
+    codes: Integers
+    offsets: Integers
+
+
+def bounds_of(cells: Cells) -> Bounds:
+    """The bounds of cells; of a free cell, its unit's domain."""
+    lower, upper = cells.bounds()
+    lowest, highest = cells.layout.domains.T
+    free = np.isnan(lower)
+    low, high = np.where(free, lowest, np.maximum(lower, lowest)), np.where(free, highest, np.minimum(upper, highest))
+    uniform = (low == low[:1]).all(axis=0) & (high == high[:1]).all(axis=0)
+    return Bounds(np.asfortranarray(low), np.asfortranarray(high), uniform, cells.layout.codes, cells.layout.offsets)
+
+
+class Coupled(NamedTuple):
+    """Natural parameters as sweeps read them.
+
+    Couplings are (statistics + 2, hidden). Two statistics more are always 1: a constant, which has the biases of the hidden units, and a
+    filler without any effect. Hidden units without effect make their number a multiple of four, for the sake of products and draws.
+    """
+
+    bias: Array
+    coupling: Array
 
 
 @compiled()
-def _read_bounds(first: int, rows: Integers, lower: Array, upper: Array, domains: Array, low: Array, high: Array) -> None:
-    """Bounds of the block's cells as (columns, chains), within the domains of the columns' units."""
-    for c in range(low.shape[0]):
-        lowest, highest = domains[c, 0], domains[c, 1]
-        for i in range(low.shape[1]):
-            low[c, i], high[c, i] = lower[rows[first + i], c], upper[rows[first + i], c]
-            if np.isnan(low[c, i]):
-                low[c, i], high[c, i] = lowest, highest
-            else:
-                low[c, i], high[c, i] = max(low[c, i], lowest), min(high[c, i], highest)
+def couple(bias: Array, coupling: Array, hidden_bias: Array) -> Coupled:
+    """Natural parameters in this form."""
+    n_statistics, n_hidden = coupling.shape
+    out = np.zeros((n_statistics + 2, n_hidden + -n_hidden % 4))
+    for d in range(n_statistics):
+        for j in range(n_hidden):
+            out[d, j] = coupling[d, j]
+    for j in range(n_hidden):
+        out[n_statistics, j] = hidden_bias[j]
+    return Coupled(bias, out)
+
+
+class Swept(NamedTuple):
+    """A block after its sweeps: statistics, constant and filler, (statistics + 2, chains), and fields, (hidden, chains)."""
+
+    statistics: Array
+    fields: Array
 
 
 @compiled()
@@ -64,105 +102,186 @@ def _coupled_places(coupling: Array, first: int, last: int, out: Integers, n: in
 
 
 @compiled()
-def _draw_hidden(fields: Array, hidden: Array, uniforms: Array, streams: NDArray[np.uint64]) -> None:
-    """h_j = 1 with probability 1 / (1 + e^field) (eq. 2)."""
-    exponentials(fields.ravel(), hidden.ravel())
-    fill_uniform(streams, uniforms)
-    for j in range(fields.shape[0]):
-        for i in range(fields.shape[1]):
-            hidden[j, i] = 1.0 if uniforms[j, i] * (1.0 + hidden[j, i]) < 1.0 else 0.0
+def _read_column(bounds: Bounds, c: int, rows: Integers, low: Array, high: Array) -> bool:
+    """Bounds of a column's cells; returns whether all are points."""
+    if bounds.uniform[c]:
+        low[:], high[:] = bounds.lower[0, c], bounds.upper[0, c]
+        return bool(low[0] == high[0])
+    complete = True
+    for i in range(rows.size):
+        low[i], high[i] = bounds.lower[rows[i], c], bounds.upper[rows[i], c]
+        complete &= low[i] == high[i]
+    return complete
 
 
 @compiled()
-def draw_given(
-    first: int,
-    last: int,
-    rows: Integers,
-    lower: Array,
-    upper: Array,
-    domains: Array,
-    codes: Integers,
-    offsets: Integers,
-    natural: Array,
-    values: Array,
-    streams: NDArray[np.uint64],
-) -> None:
-    """Draw every unobserved value of chains ``first`` to ``last`` given its natural parameters (statistics, chains)."""
-    n, n_columns = last - first, codes.size
-    low, high = np.empty((n_columns, n)), np.empty((n_columns, n))
-    _read_bounds(first, rows, lower, upper, domains, low, high)
-    own_natural, own_streams = natural[:, first:last].copy(), streams[:, first:last].copy()
-    for c in range(n_columns):
-        x = low[c].copy()
-        draw(codes[c], own_natural, offsets[c], offsets[c + 1], low[c], high[c], own_streams, x)
-        values[c, first:last] = x
-    streams[:, first:last] = own_streams
+def _take_streams(streams: NDArray[np.uint64], chains: Integers) -> NDArray[np.uint64]:
+    """The streams of some chains."""
+    own = np.empty((4, chains.size), np.uint64)
+    for k in range(4):
+        for i in range(chains.size):
+            own[k, i] = streams[k, chains[i]]
+    return own
+
+
+@compiled()
+def _put_streams(own: NDArray[np.uint64], streams: NDArray[np.uint64], chains: Integers) -> None:
+    for k in range(4):
+        for i in range(chains.size):
+            streams[k, chains[i]] = own[k, i]
+
+
+@compiled()
+def draw_given(bounds: Bounds, rows: Integers, chains: Integers, natural: Array, values: Array, streams: NDArray[np.uint64]) -> None:
+    """Draw every unobserved value of some chains given their natural parameters (statistics, chains)."""
+    low, high, x = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
+    own_natural, own_streams = np.empty((natural.shape[0], rows.size)), _take_streams(streams, chains)
+    for d in range(natural.shape[0]):
+        for i in range(rows.size):
+            own_natural[d, i] = natural[d, chains[i]]
+    for c in range(bounds.codes.size):
+        _read_column(bounds, c, rows, low, high)
+        x[:] = low
+        draw(bounds.codes[c], own_natural, bounds.offsets[c], bounds.offsets[c + 1], low, high, own_streams, x)
+        for i in range(rows.size):
+            values[chains[i], c] = x[i]
+    _put_streams(own_streams, streams, chains)
+
+
+class _Part(NamedTuple):
+    """Some statistics of a block, their number padded to a multiple of four, and if products are large also their couplings."""
+
+    places: Integers
+    coupling: Array
+
+
+@compiled()
+def _part(coupling: Array, places: Integers, n: int, n_chains: int) -> _Part:
+    """The first n places."""
+    padded = np.full(n + -n % 4, coupling.shape[0] - 1)
+    padded[:n] = places[:n]
+    large = padded.size * coupling.shape[1] * n_chains >= FEWEST_FOR_BLAS
+    own = np.empty((padded.size if large else 0, coupling.shape[1]))
+    for k in range(own.shape[0]):
+        for j in range(coupling.shape[1]):
+            own[k, j] = coupling[padded[k], j]
+    return _Part(padded, own)
+
+
+@compiled()
+def _write_fields(coupling: Array, part: _Part, statistics: Array, fixed: Array, out: Array) -> None:
+    """Fields on hidden units: what does not change, which is empty if there is nothing, and a part's contribution."""
+    if part.coupling.size:
+        terms = np.empty((part.places.size, out.shape[1]))
+        for k in range(part.places.size):
+            for i in range(out.shape[1]):
+                terms[k, i] = statistics[part.places[k], i]
+        product(part.coupling.T, terms, out)
+        for j in range(fixed.shape[0]):
+            for i in range(out.shape[1]):
+                out[j, i] += fixed[j, i]
+        return
+    for j in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[j, i] = fixed[j, i] if fixed.size else 0.0
+    add_products(coupling.T, np.arange(out.shape[0]), part.places, statistics, out)
+
+
+@compiled()
+def _write_natural(natural: Coupled, part: _Part, hidden: Array, out: Array) -> None:
+    """Natural parameters of visible units, of which a part feels the hidden ones."""
+    for d in range(natural.bias.size):
+        for i in range(out.shape[1]):
+            out[d, i] = natural.bias[d]
+    if part.coupling.size:
+        effects = np.empty((part.places.size, out.shape[1]))
+        product(part.coupling, hidden, effects)
+        for k in range(part.places.size):
+            for i in range(out.shape[1]):
+                out[part.places[k], i] += effects[k, i]
+    else:
+        add_products(natural.coupling, part.places, np.arange(hidden.shape[0]), hidden, out)
 
 
 @compiled()
 def sweep_block(
-    first: int,
-    last: int,
+    bounds: Bounds,
     rows: Integers,
-    lower: Array,
-    upper: Array,
-    domains: Array,
-    codes: Integers,
-    offsets: Integers,
-    bias: Array,
-    coupling: Array,
-    hidden_bias: Array,
+    chains: Integers,
+    natural: Coupled,
+    n_sweeps: int,
+    beginning: Array,
+    beginning_places: Integers,
+    values: Array,
+    streams: NDArray[np.uint64],
+) -> Swept:
+    """Sweep some chains, of which values and streams change in place.
+
+    A chain belongs to a row of the bounds and has a place in ``values`` (chains, columns) and ``streams`` (4, chains). It begins at a
+    place of ``beginning``, which has the shape of ``values`` and may be the same array.
+    """
+    n, n_columns, n_statistics = rows.size, bounds.codes.size, natural.bias.size
+    low, high, x = np.empty((n_columns, n)), np.empty((n_columns, n)), np.empty((n_columns, n))
+    s = np.ones((n_statistics + 2, n))
+    observed, unobserved = np.empty(n_statistics + 1, np.int64), np.empty(n_statistics + 1, np.int64)
+    drawn = np.empty(n_columns, np.int64)
+    n_observed = n_unobserved = n_drawn = 0
+    for c in range(n_columns):
+        start, stop = bounds.offsets[c], bounds.offsets[c + 1]
+        if _read_column(bounds, c, rows, low[c], high[c]):
+            x[c] = low[c]
+            n_observed = _coupled_places(natural.coupling, start, stop, observed, n_observed)
+        else:
+            for i in range(n):
+                x[c, i] = low[c, i] if low[c, i] == high[c, i] else beginning[beginning_places[i], c]
+            n_unobserved = _coupled_places(natural.coupling, start, stop, unobserved, n_unobserved)
+            drawn[n_drawn] = c
+            n_drawn += 1
+        write_statistics(bounds.codes[c], x[c], s, start, stop)
+    n_hidden = natural.coupling.shape[1]
+    fixed, fields = np.empty((n_hidden if n_observed else 0, n)), np.empty((n_hidden, n))
+    if n_observed:
+        observed[n_observed] = n_statistics  # the constant
+        n_observed += 1
+    else:
+        unobserved[n_unobserved] = n_statistics
+        n_unobserved += 1
+    part = _part(natural.coupling, unobserved, n_unobserved, n)
+    if n_observed:
+        _write_fields(natural.coupling, _part(natural.coupling, observed, n_observed, n), s, fixed[:0], fixed)
+    _write_fields(natural.coupling, part, s, fixed, fields)
+    if n_drawn and n_sweeps:
+        own_streams, theta = _take_streams(streams, chains), np.empty((n_statistics + 2, n))
+        for _ in range(n_sweeps):
+            draw_hidden(fields, own_streams)
+            _write_natural(natural, part, fields, theta)
+            for c in drawn[:n_drawn]:
+                start, stop = bounds.offsets[c], bounds.offsets[c + 1]
+                draw(bounds.codes[c], theta, start, stop, low[c], high[c], own_streams, x[c])
+                write_statistics(bounds.codes[c], x[c], s, start, stop)
+            _write_fields(natural.coupling, part, s, fixed, fields)
+        _put_streams(own_streams, streams, chains)
+        for c in drawn[:n_drawn]:
+            for i in range(n):
+                values[chains[i], c] = x[c, i]
+    return Swept(s, fields)
+
+
+@compiled()
+def sweep_and_keep(
+    bounds: Bounds,
+    rows: Integers,
+    chains: Integers,
+    natural: Coupled,
     n_sweeps: int,
     values: Array,
     streams: NDArray[np.uint64],
     statistics: Array,
     fields: Array,
 ) -> None:
-    """Sweep chains ``first`` to ``last`` in place; leaves their statistics and the fields on the hidden units.
-
-    ``values`` are (columns, chains), ``statistics`` (statistics, chains), ``fields`` (hidden, chains) and ``streams`` (4, chains);
-    ``rows`` tells the row of ``lower`` and ``upper`` (rows, columns) to which a chain belongs.
-    """
-    n, n_columns, n_hidden = last - first, codes.size, hidden_bias.size
-    low, high = np.empty((n_columns, n)), np.empty((n_columns, n))
-    _read_bounds(first, rows, lower, upper, domains, low, high)
-    x, s = np.empty((n_columns, n)), np.empty((bias.size, n))
-    observed, unobserved = np.empty(bias.size, np.int64), np.empty(bias.size, np.int64)
-    drawn = np.empty(n_columns, np.int64)
-    n_observed = n_unobserved = n_drawn = 0
-    for c in range(n_columns):
-        complete = True
-        for i in range(n):
-            is_point = low[c, i] == high[c, i]
-            x[c, i] = low[c, i] if is_point else values[c, first + i]
-            complete &= is_point
-        write_statistics(codes[c], x[c], s, offsets[c], offsets[c + 1])
-        if complete:
-            n_observed = _coupled_places(coupling, offsets[c], offsets[c + 1], observed, n_observed)
-        else:
-            n_unobserved = _coupled_places(coupling, offsets[c], offsets[c + 1], unobserved, n_unobserved)
-            drawn[n_drawn] = c
-            n_drawn += 1
-    every_unit = np.arange(n_hidden)
-    fixed = np.repeat(hidden_bias, n).reshape(n_hidden, n)
-    add_products(coupling, s, observed[:n_observed], fixed, every_unit)
-    field = fixed.copy()
-    add_products(coupling, s, unobserved[:n_unobserved], field, every_unit)
-    if n_drawn and n_sweeps:
-        own_streams = streams[:, first:last].copy()
-        hidden, uniforms = np.empty((n_hidden, n)), np.empty((n_hidden, n))
-        natural = np.empty((bias.size, n))
-        for _ in range(n_sweeps):
-            _draw_hidden(field, hidden, uniforms, own_streams)
-            for d in range(bias.size):
-                natural[d] = bias[d]
-            add_products(coupling.T, hidden, every_unit, natural, unobserved[:n_unobserved])
-            for c in drawn[:n_drawn]:
-                draw(codes[c], natural, offsets[c], offsets[c + 1], low[c], high[c], own_streams, x[c])
-                write_statistics(codes[c], x[c], s, offsets[c], offsets[c + 1])
-            field[:] = fixed
-            add_products(coupling, s, unobserved[:n_unobserved], field, every_unit)
-        streams[:, first:last] = own_streams
-    values[:, first:last] = x
-    statistics[:, first:last] = s
-    fields[:, first:last] = field
+    """Sweep some chains, and keep their statistics (statistics, chains) and fields (hidden, chains)."""
+    block = sweep_block(bounds, rows, chains, natural, n_sweeps, values, chains, values, streams)
+    for found, kept in ((block.statistics, statistics), (block.fields, fields)):
+        for k in range(kept.shape[0]):
+            for i in range(chains.size):
+                kept[k, chains[i]] = found[k, i]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harmonium.numerics.compilation import compiled
 
-__all__ = ["fill_uniform", "normal", "open_uniform", "spawn", "streams_of"]
+__all__ = ["fill_normal", "fill_uniform", "normal", "open_uniform", "spawn", "streams_of", "uniform_pair"]
 
 _ROTATE_23 = np.uint64(23)
 _ROTATE_41 = np.uint64(64 - 23)
@@ -24,9 +24,11 @@ _ROTATE_45 = np.uint64(45)
 _ROTATE_19 = np.uint64(64 - 45)
 _SHIFT_17 = np.uint64(17)
 _TO_52_BITS = np.uint64(12)
-_UNIT = 2.0**-52
 _BITS_OF_ONE = np.uint64(0x3FF0000000000000)
 _ALMOST_ONE = 1.0 - 2.0**-53
+_TO_HIGH_HALF, _TO_LOW_HALF = np.uint64(12), np.uint64(20)
+_32_BITS = np.uint64(0x000FFFFFFFF00000)  # the leading ones of the 52 behind the exponent
+_ALMOST_ONE_OF_32_BITS = 1.0 - 2.0**-33
 
 _N_STRIPS, _LAST_EDGE, _STRIP_AREA = 128, 3.442619855899, 9.91256303526217e-3
 _STRIP = np.uint64(_N_STRIPS - 1)
@@ -110,34 +112,49 @@ def _bits(streams: NDArray[np.uint64], i: int) -> np.uint64:
 
 @compiled(inline=True)
 def open_uniform(streams: NDArray[np.uint64], i: int) -> float:
-    """A uniform number strictly between 0 and 1; stream i advances."""
-    return (np.float64(_bits(streams, i) >> _TO_52_BITS) + 0.5) * _UNIT
+    """A uniform number strictly between 0 and 1; stream i advances.
+
+    52 random bits behind the sign and exponent of one are a number in [1, 2); the detour spares a slow conversion.
+    """
+    return np.uint64((_bits(streams, i) >> _TO_52_BITS) | _BITS_OF_ONE).view(np.float64) - _ALMOST_ONE
+
+
+@compiled(inline=True)
+def uniform_pair(streams: NDArray[np.uint64], i: int) -> tuple[float, float]:
+    """Two uniform numbers of 32 bits each, strictly between 0 and 1, made as in :func:`open_uniform`; stream i advances once."""
+    bits = _bits(streams, i)
+    high, low = (
+        np.uint64(((bits >> _TO_HIGH_HALF) & _32_BITS) | _BITS_OF_ONE),
+        np.uint64(((bits << _TO_LOW_HALF) & _32_BITS) | _BITS_OF_ONE),
+    )
+    return high.view(np.float64) - _ALMOST_ONE_OF_32_BITS, low.view(np.float64) - _ALMOST_ONE_OF_32_BITS
 
 
 @compiled()
 def fill_uniform(streams: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
-    """Row after row of uniform numbers strictly between 0 and 1, column i from stream i: those of :func:`open_uniform`.
-
-    52 random bits behind the sign and exponent of one are a number in [1, 2); the detour spares a slow conversion.
-    """
-    bits = out.view(np.uint64)
+    """Row after row of uniform numbers strictly between 0 and 1, column i from stream i: those of :func:`open_uniform`."""
     for row in range(out.shape[0]):
         for i in range(out.shape[1]):
-            bits[row, i] = (_bits(streams, i) >> _TO_52_BITS) | _BITS_OF_ONE
-        for i in range(out.shape[1]):
-            out[row, i] -= _ALMOST_ONE
+            out[row, i] = open_uniform(streams, i)
+
+
+@compiled(inline=True)
+def _in_strip(bits: np.uint64) -> tuple[float, float, bool]:
+    """A place along the strip that random bits choose, the number there, and whether it is certainly under the density."""
+    strip = int(bits & _STRIP)
+    mantissa = np.uint64((bits >> _TO_52_BITS) | _BITS_OF_ONE)
+    u = 2.0 * (mantissa.view(np.float64) - _ALMOST_ONE) - 1.0
+    return u, u * _EDGES[strip], abs(u) < _INNER[strip]
 
 
 @compiled()
-def normal(streams: NDArray[np.uint64], i: int) -> float:
-    """A standard normal number, by the ziggurat method: 128 strips of equal area, in 98 of 100 cases one product (Doornik, 2005)."""
+def _normal_from(bits: np.uint64, streams: NDArray[np.uint64], i: int) -> float:
+    """A standard normal number that begins with given bits of stream i."""
     while True:
-        bits = _bits(streams, i)
-        strip = int(bits & _STRIP)
-        u = 2.0 * (np.float64(bits >> _TO_52_BITS) + 0.5) * _UNIT - 1.0
-        x = float(u * _EDGES[strip])
-        if abs(u) < _INNER[strip]:
+        u, x, inside = _in_strip(bits)
+        if inside:
             return x
+        strip = int(bits & _STRIP)
         if strip == 0:
             while True:  # the tail beyond the last edge (Marsaglia, 1964)
                 beyond = -log(open_uniform(streams, i)) / _LAST_EDGE
@@ -147,3 +164,27 @@ def normal(streams: NDArray[np.uint64], i: int) -> float:
         high, low = exp(-0.5 * (outer * outer - x * x)), exp(-0.5 * (inner * inner - x * x))
         if low + open_uniform(streams, i) * (high - low) < 1.0:
             return x
+        bits = _bits(streams, i)
+
+
+@compiled()
+def normal(streams: NDArray[np.uint64], i: int) -> float:
+    """A standard normal number, by the ziggurat method: 128 strips of equal area, in 98 of 100 cases one product (Doornik, 2005)."""
+    return _normal_from(_bits(streams, i), streams, i)
+
+
+@compiled()
+def fill_normal(streams: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
+    """A standard normal number from every stream: those of :func:`normal`.
+
+    The usual case is a loop without branches; the others follow.
+    """
+    bits = np.empty(out.size, np.uint64)
+    for i in range(out.size):
+        bits[i] = _bits(streams, i)
+    for i in range(out.size):
+        _, x, inside = _in_strip(bits[i])
+        out[i] = x if inside else np.nan
+    for i in range(out.size):
+        if np.isnan(out[i]):
+            out[i] = _normal_from(bits[i], streams, i)

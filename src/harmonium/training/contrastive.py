@@ -177,14 +177,15 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         parameters = start or Parameters.initial(objective.recorded.layout, values, n_hidden, rng)
         self._check(parameters)
         vector = parameters.to_vector()
-        nothing = np.zeros_like(vector)
+        nothing, coordinates = np.zeros_like(vector), own_coordinates(parameters)
         learner = Learner(
             vector.copy(),
-            own_coordinates(parameters),
+            coordinates,
             nothing.copy(),
             nothing.copy(),
             parameters.by_declaration(self._penalty),
             parameters.by_declaration(lambda declared: declared.smallest),
+            _with_constant(np.flatnonzero(coordinates.coupling_place >= 0), coordinates.coupling_place.size),
             parameters.n_hidden,
         )
         return ContrastiveState(parameters, learner, rng)
@@ -198,16 +199,12 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
     def run_epoch(self, state: ContrastiveState, recorded: Cells, positive: Phase) -> float:
         """One update for each mini-batch; returns the mean size of the gradient."""
         assert state.negative is not None
-        layout = recorded.layout
         order = state.rng.permutation(recorded.n_rows)
         size, state.n_updates = run_epoch(
             order,
             self.batch_size,
             positive,
             state.negative,
-            layout.domains,
-            layout.codes,
-            layout.offsets,
             state.learner,
             self._step,
             state.n_updates,
@@ -223,8 +220,7 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         """The sampled gradient of the mean log-likelihood of some rows by the vector of parameters, without penalties."""
         assert state.negative is not None
         out = np.empty(state.learner.vector.size)
-        layout = recorded.layout
-        batch_gradient(positive, state.negative, rows, layout.domains, layout.codes, layout.offsets, state.learner, self._step, out)
+        batch_gradient(positive, state.negative, rows, state.learner, self._step, out)
         return out
 
     @property
@@ -253,3 +249,8 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         for name, weight in self.l2.items():
             require_one_of("a name in l2", name, known)
             require_number(f"l2[{name!r}]", weight, least=0.0)
+
+
+def _with_constant(places: Integers, constant: int) -> Integers:
+    """Places and the constant's, once or twice to make their number even."""
+    return np.append(places, [constant] * (2 - places.size % 2))

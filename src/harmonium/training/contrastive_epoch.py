@@ -8,25 +8,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonium.engine.sweeps import CHAINS_PER_BLOCK, sweep_block
+from harmonium.engine.hidden_units import expect_hidden
+from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, Coupled, couple, sweep_block
 from harmonium.numerics.compilation import compiled
-from harmonium.numerics.exponential import exponentials
+from harmonium.numerics.products import add_sums_of_products
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
 from harmonium.typing import Array, Integers
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 
+_UNITS_AT_ONCE = 8  # so that their means stay in the first cache
 _ADAM_FIRST, _ADAM_SECOND, _ADAM_TINY = 0.9, 0.999, 1e-8
 
 
 class Phase(NamedTuple):
     """Chains of one phase: bounds of all rows, and the values and streams of chains, which change in place.
 
-    ``tied`` chains belong to rows; others to places in the batch. ``afresh`` chains begin each update at ``beginning``.
+    ``tied`` chains belong to rows; others to places in the batch. ``afresh`` chains begin each update at ``beginning``. Values are
+    (chains, columns), column after column in memory.
     """
 
-    lower: Array
-    upper: Array
+    bounds: Bounds
     beginning: Array
     values: Array
     streams: NDArray[np.uint64]
@@ -35,7 +37,10 @@ class Phase(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """The parameters as a vector with its coordinates, and what the optimiser remembers; all change in place."""
+    """The parameters as a vector with its coordinates, and what the optimiser remembers; all change in place.
+
+    ``coupled`` are the places of the statistics on which hidden units act, and the constant's, once or twice to make their number even.
+    """
 
     vector: Array
     coordinates: OwnCoordinates
@@ -43,6 +48,7 @@ class Learner(NamedTuple):
     second_moment: Array
     penalties: Array
     lowest: Array
+    coupled: Integers
     n_hidden: int
 
 
@@ -56,154 +62,89 @@ class Step(NamedTuple):
     centered: bool
 
 
-@compiled(sums=True)
-def _add_mean_products(weight: float, statistic: Array, expected: Array, out: Array) -> None:
-    """out[j] += weight times the sum over chains of statistic expected[j]; four units at a time share what is read."""
-    n, n_full = statistic.size, out.size - out.size % 4
-    for j in range(0, n_full, 4):
-        p0 = p1 = p2 = p3 = 0.0
-        for i in range(n):
-            s = statistic[i]
-            p0 += s * expected[j, i]
-            p1 += s * expected[j + 1, i]
-            p2 += s * expected[j + 2, i]
-            p3 += s * expected[j + 3, i]
-        out[j] += weight * p0
-        out[j + 1] += weight * p1
-        out[j + 2] += weight * p2
-        out[j + 3] += weight * p3
-    for j in range(n_full, out.size):
-        product = 0.0
-        for i in range(n):
-            product += statistic[i] * expected[j, i]
-        out[j] += weight * product
+class Means(NamedTuple):
+    """Means over the chains of a phase: of statistics, and of their products with hidden units, (coupled statistics, hidden).
+
+    The last row is that of the constant, so it holds the means of the hidden units themselves.
+    """
+
+    statistics: Array
+    products: Array
 
 
 @compiled(sums=True)
-def _add_phase(
-    phase: Phase,
-    rows: Integers,
-    domains: Array,
-    codes: Integers,
-    offsets: Integers,
-    bias: Array,
-    coupling: Array,
-    coupling_place: Integers,
-    hidden_bias: Array,
-    n_sweeps: int,
-    sign: float,
-    by_bias: Array,
-    by_coupling: Array,
-    by_hidden: Array,
-    mean_statistics: Array,
-    mean_hidden: Array,
-) -> None:
-    """Move the chains of a batch and add ``sign`` times their mean statistics, hidden units and products (eq. 17)."""
-    lower, upper, beginning, kept_values, kept_streams, tied, afresh = phase
-    n, n_columns, n_statistics, n_hidden = rows.size, lower.shape[1], bias.size, hidden_bias.size
-    values, streams = np.empty((n_columns, n)), np.empty((4, n), np.uint64)
-    statistics, fields, expected = np.empty((n_statistics, n)), np.empty((n_hidden, n)), np.empty((n_hidden, n))
-    chains = rows if tied else np.arange(n)
-    for c in range(n_columns):
-        for i in range(n):
-            values[c, i] = beginning[rows[i], c] if afresh else kept_values[chains[i], c]
-    for k in range(4):
-        for i in range(n):
-            streams[k, i] = kept_streams[k, chains[i]]
-    for first in range(0, n, CHAINS_PER_BLOCK):
-        last = min(first + CHAINS_PER_BLOCK, n)
-        sweep_block(
-            first,
-            last,
-            rows,
-            lower,
-            upper,
-            domains,
-            codes,
-            offsets,
-            bias,
-            coupling,
-            hidden_bias,
-            n_sweeps,
-            values,
-            streams,
-            statistics,
-            fields,
-        )
-    for c in range(n_columns):
-        for i in range(n):
-            kept_values[chains[i], c] = values[c, i]
-    for k in range(4):
-        for i in range(n):
-            kept_streams[k, chains[i]] = streams[k, i]
-    exponentials(fields.ravel(), expected.ravel())
-    for j in range(n_hidden):
+def _add_sums(terms: Array, out: Array) -> None:
+    """out[d] += sum of terms[d]."""
+    for d in range(out.size):
         total = 0.0
-        for i in range(n):
-            expected[j, i] = 1.0 / (1.0 + expected[j, i])
-            total += expected[j, i]
-        by_hidden[j] += sign * total / n
-        mean_hidden[j] += total / n
-    for d in range(n_statistics):
-        total = 0.0
-        for i in range(n):
-            total += statistics[d, i]
-        by_bias[d] += sign * total / n
-        mean_statistics[d] += total / n
-        if coupling_place[d] >= 0:
-            _add_mean_products(sign / n, statistics[d], expected, by_coupling[d])
+        for i in range(terms.shape[1]):
+            total += terms[d, i]
+        out[d] += total
 
 
 @compiled()
-def batch_gradient(
-    positive: Phase,
-    negative: Phase,
-    rows: Integers,
-    domains: Array,
-    codes: Integers,
-    offsets: Integers,
-    learner: Learner,
-    step: Step,
-    out: Array,
-) -> None:
+def _add_block(phase: Phase, rows: Integers, chains: Integers, natural: Coupled, coupled: Integers, n_sweeps: int, sums: Means) -> None:
+    """Move some chains; add up their statistics, and the products of ``coupled`` ones with the means of hidden units."""
+    begin = phase.beginning if phase.afresh else phase.values
+    places = rows if phase.afresh else chains
+    block = sweep_block(phase.bounds, rows, chains, natural, n_sweeps, begin, places, phase.values, phase.streams)
+    _add_sums(block.statistics, sums.statistics)
+    for first in range(0, block.fields.shape[0], _UNITS_AT_ONCE):
+        expected = block.fields[first : first + _UNITS_AT_ONCE]
+        expect_hidden(expected)
+        add_sums_of_products(block.statistics, coupled, expected, sums.products[:, first : first + _UNITS_AT_ONCE])
+
+
+@compiled()
+def _means(phase: Phase, rows: Integers, natural: Coupled, coupled: Integers, n_sweeps: int) -> Means:
+    """Move the chains of a batch; returns their means."""
+    sums = Means(np.zeros(natural.bias.size), np.zeros((coupled.size, natural.coupling.shape[1])))
+    chains = rows if phase.tied else np.arange(rows.size)
+    for first in range(0, rows.size, CHAINS_PER_BLOCK):
+        block = slice(first, min(first + CHAINS_PER_BLOCK, rows.size))
+        _add_block(phase, rows[block], chains[block], natural, coupled, n_sweeps, sums)
+    for d in range(sums.statistics.size):
+        sums.statistics[d] /= rows.size
+    for k in range(coupled.size):
+        for j in range(sums.products.shape[1]):
+            sums.products[k, j] /= rows.size
+    return sums
+
+
+@compiled()
+def batch_gradient(positive: Phase, negative: Phase, rows: Integers, learner: Learner, step: Step, out: Array) -> None:
     """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 17, centered eq. 18)."""
-    n_statistics = learner.coordinates.bias_coefficient.size
-    bias, coupling = np.empty(n_statistics), np.empty((n_statistics, learner.n_hidden))
+    n_statistics, n_hidden = learner.coordinates.bias_coefficient.size, learner.n_hidden
+    bias, coupling = np.empty(n_statistics), np.empty((n_statistics, n_hidden))
     to_natural(learner.vector, learner.coordinates, bias, coupling)
-    hidden_bias = learner.vector[: learner.n_hidden].copy()
-    by_bias, by_coupling = np.zeros(n_statistics), np.zeros((n_statistics, learner.n_hidden))
-    by_hidden = np.zeros(learner.n_hidden)
-    s_mean, m_mean = np.zeros(n_statistics), np.zeros(learner.n_hidden)
-    for phase, sign in ((positive, -1.0), (negative, 1.0)):
-        _add_phase(
-            phase,
-            rows,
-            domains,
-            codes,
-            offsets,
-            bias,
-            coupling,
-            learner.coordinates.coupling_place,
-            hidden_bias,
-            step.n_sweeps,
-            sign,
-            by_bias,
-            by_coupling,
-            by_hidden,
-            s_mean,
-            m_mean,
-        )
+    natural = couple(bias, coupling, learner.vector[:n_hidden])
+    coupled = learner.coupled
+    data = _means(positive, rows, natural, coupled, step.n_sweeps)
+    model = _means(negative, rows, natural, coupled, step.n_sweeps)
+    by_bias, by_coupling, by_hidden = np.empty(n_statistics), np.zeros((n_statistics, n_hidden)), np.empty(n_hidden)
+    for d in range(n_statistics):
+        by_bias[d] = model.statistics[d] - data.statistics[d]
+    for k in range(coupled.size):
+        by = by_coupling[coupled[k]] if coupled[k] < n_statistics else by_hidden
+        for j in range(n_hidden):
+            by[j] = model.products[k, j] - data.products[k, j]
     if step.centered:
-        s_mean *= 0.5
-        m_mean *= 0.5
-        for d in range(n_statistics):
-            for j in range(learner.n_hidden):
-                by_coupling[d, j] -= s_mean[d] * by_hidden[j] + by_bias[d] * m_mean[j]
-        for d in range(n_statistics):
-            for j in range(learner.n_hidden):
-                by_bias[d] -= by_coupling[d, j] * m_mean[j]
-                by_hidden[j] -= by_coupling[d, j] * s_mean[d]
+        _center(data, model, by_bias, by_coupling, by_hidden)
     pull_back_to_own(learner.vector, learner.coordinates, bias, coupling, by_bias, by_coupling, by_hidden, out)
+
+
+@compiled()
+def _center(data: Means, model: Means, by_bias: Array, by_coupling: Array, by_hidden: Array) -> None:
+    """Take the gradient of couplings between deviations from the means of both phases (eq. 18), in place."""
+    s_mean = 0.5 * (data.statistics + model.statistics)
+    m_mean = 0.5 * (data.products[-1] + model.products[-1])
+    for d in range(by_bias.size):
+        for j in range(by_hidden.size):
+            by_coupling[d, j] -= s_mean[d] * by_hidden[j] + by_bias[d] * m_mean[j]
+    for d in range(by_bias.size):
+        for j in range(by_hidden.size):
+            by_bias[d] -= by_coupling[d, j] * m_mean[j]
+            by_hidden[j] -= by_coupling[d, j] * s_mean[d]
 
 
 @compiled()
@@ -231,9 +172,6 @@ def run_epoch(
     batch_size: int,
     positive: Phase,
     negative: Phase,
-    domains: Array,
-    codes: Integers,
-    offsets: Integers,
     learner: Learner,
     step: Step,
     n_updates: int,
@@ -242,7 +180,7 @@ def run_epoch(
     gradient = np.empty(learner.vector.size)
     total, n_batches = 0.0, 0
     for start in range(0, order.size, batch_size):
-        batch_gradient(positive, negative, order[start : start + batch_size], domains, codes, offsets, learner, step, gradient)
+        batch_gradient(positive, negative, order[start : start + batch_size], learner, step, gradient)
         n_updates += 1
         n_batches += 1
         size = _take_step(learner, step, gradient, n_updates)

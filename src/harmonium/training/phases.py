@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harmonium.cells import Cells
+from harmonium.engine.sweeps import bounds_of
 from harmonium.numerics.streams import spawn
 from harmonium.training.contrastive_epoch import Phase
 from harmonium.typing import Array
@@ -14,9 +15,8 @@ __all__ = ["negative_phase", "positive_phase"]
 
 def positive_phase(recorded: Cells, rng: np.random.Generator) -> Phase:
     """Chains clamped to the recorded cells; they begin at the data for every update."""
-    lower, upper = recorded.bounds()
-    beginning = _beginning(recorded, lower, upper)
-    return Phase(lower, upper, beginning, beginning.copy(), spawn(rng, recorded.n_rows), tied=True, afresh=True)
+    beginning = _beginning(recorded)
+    return Phase(bounds_of(recorded), beginning, beginning.copy("F"), spawn(rng, recorded.n_rows), tied=True, afresh=True)
 
 
 def negative_phase(
@@ -26,16 +26,18 @@ def negative_phase(
 
     If anything is fixed each row has a chain of its own; if nothing is, each place in the batch.
     """
-    lower, upper = (clamped or Cells.all_free(recorded.layout, recorded.n_rows)).bounds()
+    cells = clamped or Cells.all_free(recorded.layout, recorded.n_rows)
     tied = clamped is not None or not persistent
     rows = np.arange(recorded.n_rows) if tied else rng.integers(recorded.n_rows, size=batch_size)
-    return Phase(lower, upper, beginning, beginning[rows], spawn(rng, rows.size), tied=tied, afresh=not persistent)
+    values = np.asfortranarray(beginning[rows])
+    return Phase(bounds_of(cells), beginning, values, spawn(rng, rows.size), tied=tied, afresh=not persistent)
 
 
-def _beginning(recorded: Cells, lower: Array, upper: Array) -> Array:
+def _beginning(recorded: Cells) -> Array:
     """Observed values; a bound where there is one inside the domain; the column's median where nothing is known."""
+    lower, upper = recorded.bounds()
     values = np.where(lower == upper, lower, np.nan)
-    out = values.copy()
+    out = values.copy("F")
     for c, unit in enumerate(recorded.layout.units):
         seen = values[~np.isnan(values[:, c]), c]
         median = float(np.median(seen)) if seen.size else (0.5 if unit.tabulated else 0.0)

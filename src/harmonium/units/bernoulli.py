@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.numerics.compilation import compiled
+from harmonium.numerics.elementary import exponential
 from harmonium.numerics.streams import open_uniform
 from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
+from harmonium.units.free_cells import all_free
 
 __all__ = ["Bernoulli", "draw", "integrate", "write_statistics"]
 
@@ -27,9 +29,18 @@ def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
         out[first, i] = x[i]
 
 
+@compiled(inline=True)
+def _draw_free(z: float, streams: NDArray[np.uint64], i: int) -> float:
+    return 1.0 if open_uniform(streams, i) * (1.0 + exponential(z)) < 1.0 else 0.0
+
+
 @compiled()
 def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """0 or 1, whichever of the two lies in (lower, upper]."""
+    if all_free(lower, upper, -1.0, 1.0):
+        for i in range(out.size):
+            out[i] = _draw_free(natural[first, i], streams, i)
+        return
     for i in range(out.size):
         if lower[i] == upper[i]:
             continue
@@ -38,7 +49,7 @@ def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, stre
         elif upper[i] < 1.0:
             out[i] = 0.0
         else:
-            out[i] = 1.0 if open_uniform(streams, i) * (1.0 + exp(natural[first, i])) < 1.0 else 0.0
+            out[i] = _draw_free(natural[first, i], streams, i)
 
 
 @compiled()

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.quadrature import gauss_legendre
-from harmonium.numerics.streams import normal
+from harmonium.numerics.streams import fill_normal, normal, open_uniform
 from harmonium.typing import Array
 from harmonium.units.contract import Canonical, NaturalParameter, NaturalTerm, Parameter, ParameterBlock, UnitDefaults, broadcast_cells
-from harmonium.units.tangent_hat import MOST_PROPOSALS, accept, draw_from_hat, make_hat
+from harmonium.units.free_cells import all_free
+from harmonium.units.tangent_hat import MOST_PROPOSALS, is_accepted, make_hat, propose
 
 __all__ = ["Gaussian", "draw", "integrate", "write_statistics"]
 
@@ -80,8 +81,8 @@ def _draw_standard(lower: float, upper: float, streams: NDArray[np.uint64], i: i
     left, right = _contact(max(mode - reach, lower), mode), _contact(min(mode + reach, upper), mode)
     hat = make_hat(left, _contact(mode, mode), right, lower, upper)
     for _ in range(MOST_PROPOSALS):
-        z, log_hat = draw_from_hat(hat, streams, i)
-        if accept(_contact(z, mode)[1] - log_hat, streams, i):
+        z, log_hat = propose(hat, open_uniform(streams, i))
+        if is_accepted(_contact(z, mode)[1] - log_hat, open_uniform(streams, i)):
             return z
     return mode
 
@@ -97,6 +98,12 @@ def write_statistics(x: Array, out: Array, first: int, last: int) -> None:
 @compiled()
 def draw(natural: Array, first: int, last: int, lower: Array, upper: Array, streams: NDArray[np.uint64], out: Array) -> None:
     """A number in (lower, upper]."""
+    if all_free(lower, upper, -inf, inf):
+        fill_normal(streams, out)
+        for i in range(out.size):
+            variance = 0.5 / natural[first + 1, i]
+            out[i] = -natural[first, i] * variance + sqrt(variance) * out[i]
+        return
     scale, quadratic = np.nan, np.nan
     for i in range(out.size):
         low, high = lower[i], upper[i]
