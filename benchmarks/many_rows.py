@@ -55,16 +55,21 @@ def _alone(function: Any, *arguments: Any) -> Any:
 
 
 def _compared() -> list[dict[str, Any]]:
-    """Default fits next to those that never use a sample."""
-    rows = [_alone(fit, *size) for size in _FITS]
+    """Default fits next to those that never use a sample, of which each is shown when it has ended: some take half an hour."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def measured(*arguments: Any) -> dict[str, Any]:
+        if arguments not in rows:
+            rows[arguments] = _alone(fit, *arguments)
+            print(rows[arguments], flush=True)
+        return rows[arguments]
+
+    for size in _FITS:
+        measured(*size, "auto")
     for size in _COMPARED:
-        default = next((row for row in rows if (row["rows"], row["starts"]) == size), None)
-        if default is None:
-            default = _alone(fit, *size)
-            rows.append(default)
-        without = _alone(fit, *size, None)
-        rows.append(without | {"default minus this": default["objective a row"] - without["objective a row"]})
-    return rows
+        default, without = measured(*size, "auto"), measured(*size, None)
+        without["default minus this"] = default["objective a row"] - without["objective a row"]
+    return list(rows.values())
 
 
 def _costs() -> list[dict[str, Any]]:
