@@ -1,1 +1,1 @@
-"""Ground floor of the numerics: compilation, random streams, exponentials, quadrature."""
+"""Ground floor of the numerics: compilation, random streams, exponentials and logarithms, small matrix products, quadrature."""

@@ -1,7 +1,7 @@
 """Exponentials and logarithms that the compiler can turn into vector instructions.
 
 Compiled code calls the C library for one number at a time, 4 to 10 ns each. The functions below are a few products and shifts without
-branches, so that a loop over many numbers takes 1 to 2 ns each. Relative errors are some 1e-15.
+branches, so that a loop over many numbers takes 1 to 2 ns each. Relative errors are below 2e-15.
 
 The polynomials pass through the functions at Chebyshev's points. Numbers are taken apart and put together by their bits.
 """

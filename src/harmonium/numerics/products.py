@@ -50,17 +50,12 @@ def add_products(weights: Array, rows: Integers, places: Integers, terms: Array,
 
 
 @compiled(sums=True)
-def add_sums_of_products(left: Array, rows: Integers, right: Array, out: Array) -> None:
-    """Add to out[k] the products of row rows[k] of ``left`` with every row of ``right``, summed over columns.
-
-    The number of rows listed is even, that of ``right`` a multiple of four.
-    """
-    for k in range(0, rows.size, 2):
-        r, s = rows[k], rows[k + 1]
+def _add_sums_in_loops(left: Array, right: Array, out: Array) -> None:
+    for k in range(0, left.shape[0], 2):
         for j in range(0, right.shape[0], 4):
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
             for i in range(left.shape[1]):
-                x, y = left[r, i], left[s, i]
+                x, y = left[k, i], left[k + 1, i]
                 t0, t1, t2, t3 = right[j, i], right[j + 1, i], right[j + 2, i], right[j + 3, i]
                 a0 += x * t0
                 a1 += x * t1
@@ -73,3 +68,19 @@ def add_sums_of_products(left: Array, rows: Integers, right: Array, out: Array) 
             for column, to_first, to_second in ((j, a0, b0), (j + 1, a1, b1), (j + 2, a2, b2), (j + 3, a3, b3)):
                 out[k, column] += to_first
                 out[k + 1, column] += to_second
+
+
+@compiled()
+def add_sums_of_products(left: Array, right: Array, out: Array) -> None:
+    """Add to out[k, j] the products of row k of ``left`` with row j of ``right``, summed over columns.
+
+    The number of rows of ``left`` is even, that of ``right`` a multiple of four.
+    """
+    if left.size * right.shape[0] < FEWEST_FOR_BLAS:
+        _add_sums_in_loops(left, right, out)
+        return
+    sums = np.empty(out.shape)
+    product(left, right.T, sums)
+    for k in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[k, j] += sums[k, j]

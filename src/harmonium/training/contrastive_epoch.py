@@ -17,7 +17,7 @@ from harmonium.typing import Array, Integers
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 
-_UNITS_AT_ONCE = 8  # so that their means stay in the first cache
+_UNITS_AT_ONCE = 32  # so that their means stay in the first cache
 _ADAM_FIRST, _ADAM_SECOND, _ADAM_TINY = 0.9, 0.999, 1e-8
 
 
@@ -89,10 +89,14 @@ def _add_block(phase: Phase, rows: Integers, chains: Integers, natural: Coupled,
     places = rows if phase.afresh else chains
     block = sweep_block(phase.bounds, rows, chains, natural, n_sweeps, begin, places, phase.values, phase.streams)
     _add_sums(block.statistics, sums.statistics)
+    terms = np.empty((coupled.size, rows.size))
+    for k in range(coupled.size):
+        for i in range(rows.size):
+            terms[k, i] = block.statistics[coupled[k], i]
     for first in range(0, block.fields.shape[0], _UNITS_AT_ONCE):
         expected = block.fields[first : first + _UNITS_AT_ONCE]
         expect_hidden(expected)
-        add_sums_of_products(block.statistics, coupled, expected, sums.products[:, first : first + _UNITS_AT_ONCE])
+        add_sums_of_products(terms, expected, sums.products[:, first : first + _UNITS_AT_ONCE])
 
 
 @compiled()
