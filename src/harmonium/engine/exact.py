@@ -8,7 +8,8 @@ a sum, prepared once for its cells and evaluated for many parameters. docs/engin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,14 @@ from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
+from harmonium.engine.many_states import FEWEST_UNITS, ManyStates
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, merged
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
 from harmonium.engine.states import hidden_states
 from harmonium.engine.threads import map_in_order, thread_count
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
 
@@ -36,6 +38,7 @@ _FEW_ROWS = 4  # for which preparing shared integrals would take longer than one
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
+Added: TypeAlias = tuple[Sums, list[Unrepresented], Callable[[Array, Array], None], Callable[[], Booleans]]
 
 
 class LogMassSum:
@@ -99,15 +102,17 @@ class LogMassSum:
         self._try_coarser()
         while True:
             prepared = self._prepared
-            factors, means = prepared.plan.factors(natural)
-            sums, unrepresented = self._add_up(prepared, natural, factors)
+            if natural.n_hidden >= FEWEST_UNITS:
+                sums, unrepresented, pull_back, blamed = self._add_up_by_halves(prepared, natural)
+            else:
+                sums, unrepresented, pull_back, blamed = self._add_up(prepared, natural)
             n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
-            if not self._refine(prepared, n_inaccurate, factors, sums.blame):
+            if not self._refine(prepared, n_inaccurate, natural.n_hidden, blamed):
                 break
         for part in self._map(lambda rows: self._enumerated_sums(natural, rows), unrepresented, natural.n_hidden):
             for total, addend in zip(_totals(sums)[:4], part, strict=True):
                 np.add(total, addend, out=total)
-        prepared.plan.pull_back(factors, means, sums.occupancy, sums.adjoint, sums.bias, sums.coupling)
+        pull_back(sums.bias, sums.coupling)
         gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
         return float(sums.value[0]), gradient
 
@@ -141,11 +146,14 @@ class LogMassSum:
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
-    def _add_up(self, prepared: Prepared, natural: Natural, factors: Factors) -> tuple[Sums, list[Unrepresented]]:
+    def _add_up(self, prepared: Prepared, natural: Natural) -> Added:
         """Sum over rows, but for those that the tables cannot represent.
 
-        Slices and their order depend on the data only, so the result does not depend on threads.
+        Slices and their order depend on the data only, so the result does not depend on threads. With the sums and the rows left out come a
+        function that adds what the unobserved cells contribute to a gradient, and one that tells which panels were not accurate enough.
         """
+        plan = prepared.plan
+        factors, means = plan.factors(natural)
         numbers = np.arange(len(self._pieces))
         slices = np.array_split(numbers, self._n_slices(natural.n_hidden)) if numbers.size > 1 else [numbers]
         energy = _energy(natural)
@@ -155,7 +163,23 @@ class LogMassSum:
             unrepresented += more_unrepresented
             for total, addend in zip(_totals(sums), _totals(more), strict=True):
                 np.add(total, addend, out=total)
-        return sums, unrepresented
+        pull_back = partial(plan.pull_back, factors, means, sums.occupancy, sums.adjoint)
+        return sums, unrepresented, pull_back, partial(_blamed, plan, factors, sums.blame)
+
+    def _add_up_by_halves(self, prepared: Prepared, natural: Natural) -> Added:
+        """The same for many states."""
+        states = ManyStates.evaluate(prepared.plan, natural, lambda function, items: self._map(function, items, natural.n_hidden))
+        energy, unrepresented = _energy(natural), []
+        totals = _empty_sums(energy, states.factors)._replace(blame=np.zeros(prepared.plan.n_error_rows, np.int64))
+        for number, piece in enumerate(self._pieces):
+            weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
+            room = partial(_room_for, weights.size, totals)
+            sums = states.add_up(prepared.chunk(number), weights, energy, room, is_last=number + 1 == len(self._pieces))
+            for total, addend in zip(_totals(totals), _totals(sums), strict=True):
+                np.add(total, addend, out=total)
+            if sums.flag.any():
+                unrepresented.append(Unrepresented(piece, weights, sums.flag))
+        return totals, unrepresented, states.pull_back, lambda: states.blamed(totals.blame)
 
     def _add_up_pieces(
         self, prepared: Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]
@@ -214,18 +238,18 @@ class LogMassSum:
                 return int(np.count_nonzero(sums.flag == INACCURATE)), blame
 
             found = list(self._map(one, range(len(self._pieces)), natural.n_hidden))
-            if not self._refine(prepared, sum(n for n, _ in found), factors, np.sum([blame for _, blame in found], axis=0)):
+            blame = np.sum([blame for _, blame in found], axis=0)
+            if not self._refine(prepared, sum(n for n, _ in found), natural.n_hidden, partial(_blamed, prepared.plan, factors, blame)):
                 return
 
-    def _refine(self, prepared: Prepared, n_inaccurate: int, factors: Factors, blame: Integers) -> bool:
+    def _refine(self, prepared: Prepared, n_inaccurate: int, n_hidden: int, blamed: Callable[[], Booleans]) -> bool:
         """Halve the panels because of which too many rows could not rely on the grid, if memory allows."""
-        grid, n_hidden = prepared.plan.grid, factors.shared.shape[1].bit_length() - 1
         if n_inaccurate <= _TOLERATED_SHARE * self._n_rows:
             return False
-        n_columns = prepared.plan.tabulated_columns.size
-        parts = zip(*(np.split(part, n_columns) for part in (blame, factors.errors, factors.table)), strict=True)
-        finer = prepared.plan.on(grid.halved(np.any([grid.blamed(*part) for part in parts], axis=0)))
-        if finer.grid is grid or finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
+        grid = prepared.plan.grid
+        finer = prepared.plan.on(grid.halved(blamed()))
+        n_rows = finer.n_error_rows if n_hidden >= FEWEST_UNITS else finer.n_table_rows
+        if finer.grid is grid or n_rows << (3 + n_hidden) > _TABLE_BYTES:
             return False
         self._prepared = prepared.on(finer.grid)
         return True
@@ -311,6 +335,14 @@ def _sum_rows(chunk: Chunk, weights: Array, energy: Energy, factors: Factors, su
         sum_states(chunk, chunk.others, weights, energy, factors, sums)
 
 
+def _blamed(plan: FactorPlan, factors: Factors, blame: Integers) -> Booleans:
+    """Panels that were not accurate enough for some row."""
+    grid, n_columns = plan.grid, plan.tabulated_columns.size
+    parts = zip(*(np.split(part, n_columns) for part in (blame, factors.errors, factors.table)), strict=True)
+    out: Booleans = np.any([grid.blamed(counts, errors, table[grid.first_suffix_row :]) for counts, errors, table in parts], axis=0)
+    return out
+
+
 def _energy(natural: Natural) -> Energy:
     return Energy(natural.bias, np.ascontiguousarray(natural.coupling.T), natural.hidden_bias.copy(), natural.constant)
 
@@ -328,6 +360,12 @@ def _empty_sums(energy: Energy, factors: Factors, with_gradient: bool = True) ->
         adjoint=np.zeros(factors.table.shape if with_gradient else (0, 0)),
         blame=np.zeros(factors.errors.shape[0], np.int64),
     )
+
+
+def _room_for(n_rows: int, totals: Sums) -> Sums:
+    """Empty sums of the same form, for so many rows."""
+    like = {name: np.zeros_like(value) for name, value in zip(Sums._fields[3:], totals[3:], strict=True)}
+    return totals._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), **like)
 
 
 def _totals(sums: Sums) -> tuple[Array | Integers, ...]:

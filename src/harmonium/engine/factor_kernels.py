@@ -17,7 +17,17 @@ from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Integers
 from harmonium.units.registry import integrate
 
-__all__ = ["SharedCells", "Tables", "evaluate_factors", "pull_back_factors"]
+__all__ = [
+    "SharedCells",
+    "Tables",
+    "evaluate_factors",
+    "evaluate_shared",
+    "free_from_integral",
+    "integrate_free",
+    "pull_back_factors",
+    "subtract",
+    "subtract_cell",
+]
 
 _TOLERANCE = 1e-11  # relative, of integrals over (0, 1]
 
@@ -83,37 +93,30 @@ def _scaled(log_factor: Array, row: int, factors: Factors) -> None:
 
 
 @compiled()
-def _free_from_table(tables: Tables, k: int, table: Array, errors: Array, scale: float, factors: Factors) -> bool:
-    """Take the factor of a free cell from its column's table, if that is accurate in every state."""
-    n_panels = tables.half_widths.size
-    integral = table[tables.log_nodes.size + n_panels]
-    row = tables.free_row[k]
+def free_from_integral(integral: Array, error: Array, row: int, factors: Factors) -> bool:
+    """Take the factor of a free cell from the integral over all of its column's table, if that is accurate in every state."""
     for i in range(integral.size):
-        if not errors[n_panels, i] <= _TOLERANCE * integral[i]:
+        if not error[i] <= _TOLERANCE * integral[i]:
             return False
         factors.shared[row, i] = integral[i]
-    factors.shared_scale[row] = scale
     return True
 
 
 @compiled()
-def evaluate_factors(bias: Array, coupling: Array, cells: SharedCells, tables: Tables, factors: Factors, means: Array) -> None:
-    """Fill in all factors and the means of shared cells' statistics."""
+def integrate_free(bias: Array, coupling: Array, tables: Tables, k: int, factors: Factors, means: Array) -> None:
+    """The factor of a free cell, and the means of its statistics, without its column's table."""
+    n_states, first, last = factors.shared.shape[1], tables.first[k], tables.last[k]
+    natural, log_factor = np.empty((bias.size, n_states)), np.empty(n_states)
+    _by_state(bias, coupling, first, last, natural)
+    integrate(tables.code[k], natural, first, last, tables.lower[k], tables.upper[k], log_factor, means, tables.place[k])
+    _scaled(log_factor, tables.free_row[k], factors)
+
+
+@compiled()
+def evaluate_shared(bias: Array, coupling: Array, cells: SharedCells, factors: Factors, means: Array) -> None:
+    """Fill in the factors of shared cells of columns without a table, and the means of their statistics."""
     n_states = factors.shared.shape[1]
     natural, log_factor = np.empty((bias.size, n_states)), np.empty(n_states)
-    n_tables = tables.column.size
-    for k in range(n_tables):
-        n_rows, n_errors = factors.table.shape[0] // n_tables, factors.errors.shape[0] // n_tables
-        table, errors = factors.table[k * n_rows : (k + 1) * n_rows], factors.errors[k * n_errors : (k + 1) * n_errors]
-        first, last = tables.first[k], tables.last[k]
-        scale = fill_table(bias[first:last], coupling[first:last], tables.log_nodes, tables.at_nodes[k], tables.half_widths, table, errors)
-        factors.table_scale[tables.column[k]] = scale
-        resolved = _free_from_table(tables, k, table, errors, scale, factors)
-        factors.tabulated_free[tables.column[k]] = resolved
-        if not resolved:
-            _by_state(bias, coupling, first, last, natural)
-            integrate(tables.code[k], natural, first, last, tables.lower[k], tables.upper[k], log_factor, means, tables.place[k])
-            _scaled(log_factor, tables.free_row[k], factors)
     for c in range(cells.code.size):
         first, last = cells.first[c], cells.last[c]
         _by_state(bias, coupling, first, last, natural)
@@ -122,7 +125,25 @@ def evaluate_factors(bias: Array, coupling: Array, cells: SharedCells, tables: T
 
 
 @compiled()
-def _subtract(expected: Array, d: int, bias: Array, coupling: Array) -> None:
+def evaluate_factors(bias: Array, coupling: Array, cells: SharedCells, tables: Tables, factors: Factors, means: Array) -> None:
+    """Fill in all factors and the means of shared cells' statistics."""
+    n_tables, n_panels = tables.column.size, tables.half_widths.size
+    for k in range(n_tables):
+        n_rows, n_errors = factors.table.shape[0] // n_tables, factors.errors.shape[0] // n_tables
+        table, errors = factors.table[k * n_rows : (k + 1) * n_rows], factors.errors[k * n_errors : (k + 1) * n_errors]
+        first, last, row = tables.first[k], tables.last[k], tables.free_row[k]
+        scale = fill_table(bias[first:last], coupling[first:last], tables.log_nodes, tables.at_nodes[k], tables.half_widths, table, errors)
+        factors.table_scale[tables.column[k]] = scale
+        resolved = free_from_integral(table[tables.log_nodes.size + n_panels], errors[n_panels], row, factors)
+        factors.tabulated_free[tables.column[k]] = resolved
+        factors.shared_scale[row] = scale
+        if not resolved:
+            integrate_free(bias, coupling, tables, k, factors, means)
+    evaluate_shared(bias, coupling, cells, factors, means)
+
+
+@compiled()
+def subtract(expected: Array, d: int, bias: Array, coupling: Array) -> None:
     """Take a statistic's expectation, by state, off the gradient; ``expected`` is used up."""
     half = expected.size
     for j in range(coupling.shape[0] - 1, -1, -1):
@@ -134,13 +155,13 @@ def _subtract(expected: Array, d: int, bias: Array, coupling: Array) -> None:
 
 
 @compiled()
-def _subtract_cell(occupancy: Array, row: int, means: Array, place: int, first: int, last: int, bias: Array, coupling: Array) -> None:
+def subtract_cell(occupancy: Array, row: int, means: Array, place: int, first: int, last: int, bias: Array, coupling: Array) -> None:
     """What a shared cell takes off the gradient: its mean statistics, weighted by how often each state occurs (eq. 11)."""
     expected = np.empty(occupancy.shape[1])
     for d in range(first, last):
         for i in range(expected.size):
             expected[i] = occupancy[row, i] * means[place + d - first, i]
-        _subtract(expected, d, bias, coupling)
+        subtract(expected, d, bias, coupling)
 
 
 @compiled()
@@ -164,10 +185,10 @@ def pull_back_factors(
                 if factor > 0.0:
                     whole[i] += occupancy[row, i] / factor
         else:
-            _subtract_cell(occupancy, row, means, tables.place[k], first, last, bias, coupling)
+            subtract_cell(occupancy, row, means, tables.place[k], first, last, bias, coupling)
         expected = np.zeros((last - first, n_states))
         pull_back_table(table, by_row, tables.at_nodes[k, : last - first], tables.half_widths, expected)
         for d in range(first, last):
-            _subtract(expected[d - first], d, bias, coupling)
+            subtract(expected[d - first], d, bias, coupling)
     for c in range(cells.code.size):
-        _subtract_cell(occupancy, cells.row[c], means, cells.place[c], cells.first[c], cells.last[c], bias, coupling)
+        subtract_cell(occupancy, cells.row[c], means, cells.place[c], cells.first[c], cells.last[c], bias, coupling)

@@ -84,6 +84,11 @@ class FactorPlan:
         """Rows of all tables."""
         return self.tabulated_columns.size * self.grid.n_rows
 
+    @property
+    def n_error_rows(self) -> int:
+        """Rows of all error tables."""
+        return self.tabulated_columns.size * self.grid.n_error_rows
+
     @cached_property
     def table_row(self) -> Integers:
         """Where each column's table begins, -1 if it has none."""
@@ -100,12 +105,18 @@ class FactorPlan:
         return starts
 
     @cached_property
-    def _n_means(self) -> int:
-        """Rows that the means of all shared cells' statistics take."""
+    def _first_free_mean(self) -> int:
+        """Where the means of free cells' statistics begin, after those of cells without a table."""
         return int((self.cells.last - self.cells.first).sum())
 
+    @property
+    def n_means(self) -> int:
+        """Rows that the means of all shared cells' statistics take."""
+        return self._first_free_mean + int(self.tables.at_nodes.shape[1]) * self.tabulated_columns.size
+
     @cached_property
-    def _tables(self) -> Tables:
+    def tables(self) -> Tables:
+        """The columns with a table, for compiled code."""
         columns, layout, grid = self.tabulated_columns, self.layout, self.grid
         first, last = layout.offsets[columns], layout.offsets[columns + 1]
         widest = int((last - first).max(initial=0))
@@ -113,7 +124,7 @@ class FactorPlan:
         for k, column in enumerate(columns):
             statistics = grid.statistics(layout.units[column])
             at_nodes[k, : statistics.shape[0]] = statistics
-        places = self._n_means + widest * np.arange(columns.size)
+        places = self._first_free_mean + widest * np.arange(columns.size)
         lower, upper = np.ascontiguousarray(layout.domains[columns, 0]), np.ascontiguousarray(layout.domains[columns, 1])
         free_row = self.sharing.free_row[columns]
         codes = layout.codes[columns]
@@ -121,7 +132,7 @@ class FactorPlan:
 
     def factors(self, natural: Natural) -> tuple[Factors, Array]:
         """Evaluate all factors, each scaled so that none exceeds one, whatever the state; with the means that the way back needs."""
-        n_states, tables = len(hidden_states(natural.n_hidden)), self._tables
+        n_states, tables = len(hidden_states(natural.n_hidden)), self.tables
         n_tables = tables.column.size
         factors = Factors(
             shared=np.empty((self.n_shared, n_states)),
@@ -131,13 +142,13 @@ class FactorPlan:
             errors=np.empty((n_tables * self.grid.n_error_rows, n_states)),
             tabulated_free=np.ones(self.layout.n_columns, dtype=np.bool_),
         )
-        means = np.empty((self._n_means + tables.at_nodes.shape[1] * n_tables, n_states))
+        means = np.empty((self.n_means, n_states))
         evaluate_factors(natural.bias, np.ascontiguousarray(natural.coupling), self.cells, tables, factors, means)
         return factors, means
 
     def pull_back(self, factors: Factors, means: Array, occupancy: Array, adjoint: Array, bias: Array, coupling: Array) -> None:
         """Add what the unobserved cells contribute to the gradient, whose couplings are by hidden unit (eq. 11)."""
-        pull_back_factors(self.cells, self._tables, factors, means, occupancy, adjoint, bias, coupling)
+        pull_back_factors(self.cells, self.tables, factors, means, occupancy, adjoint, bias, coupling)
 
 
 def _compiled_cells(layout: Layout, shared: list[tuple[int, float, float, int]]) -> SharedCells:

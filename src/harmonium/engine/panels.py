@@ -27,7 +27,19 @@ from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import Unit
 
-__all__ = ["NODES", "Grid", "fill_table", "part_of_panel", "pull_back_table"]
+__all__ = [
+    "NODES",
+    "TO_LAST",
+    "TO_LAST_BUT_ONE",
+    "WEIGHTS",
+    "Grid",
+    "fill_nodes",
+    "fill_table",
+    "part_of_panel",
+    "pull_back_table",
+    "scaled_pairs",
+    "take_off",
+]
 
 NODES = 12
 """Nodes on each panel."""
@@ -38,11 +50,11 @@ _TAIL_PANELS = (1.0, 2.0, 4.0, 8.0, 16.0)  # below the smallest bound nothing is
 _MOST_HALVINGS = 4
 _INTEGRATED = 1e-12  # relative error of an integral over a panel that is not worth a finer one
 
-_ABSCISSAE, _WEIGHTS = gauss_legendre(NODES)
+_ABSCISSAE, WEIGHTS = gauss_legendre(NODES)
 _LEGENDRE = np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1)  # [node, degree]
-_TO_LAST = (NODES - 0.5) * _WEIGHTS * _LEGENDRE[:, NODES - 1]  # coefficient of degree NODES - 1 from node values
-_TO_LAST_BUT_ONE = (NODES - 1.5) * _WEIGHTS * _LEGENDRE[:, NODES - 2]
-_SYNTHESIS = _WEIGHTS[:, None] * _LEGENDRE * (np.arange(NODES) + 0.5)  # Lagrange polynomials as Legendre series
+TO_LAST = (NODES - 0.5) * WEIGHTS * _LEGENDRE[:, NODES - 1]  # coefficient of degree NODES - 1 from node values
+TO_LAST_BUT_ONE = (NODES - 1.5) * WEIGHTS * _LEGENDRE[:, NODES - 2]
+_SYNTHESIS = WEIGHTS[:, None] * _LEGENDRE * (np.arange(NODES) + 0.5)  # Lagrange polynomials as Legendre series
 _DEGREES = np.arange(NODES)
 _RISE, _FALL = (2 * _DEGREES + 1) / (_DEGREES + 1), _DEGREES / (_DEGREES + 1)  # P_(n+1) = rise z P_n - fall P_(n-1)
 _ODD = 1.0 / (2 * _DEGREES + 1)
@@ -94,14 +106,16 @@ class Grid:
         halvings = np.repeat(self.halvings + chosen, 1 + chosen)
         return Grid(np.sort(np.concatenate([self.edges, middles])), halvings)
 
-    def blamed(self, counts: Integers, errors: Array, table: Array) -> Booleans:
-        """Panels to halve, given how often each row of one column's error table was the reason that a row is inaccurate."""
+    def blamed(self, counts: Integers, errors: Array, suffixes: Array) -> Booleans:
+        """Panels to halve, given how often each row of one column's error table was the reason that a row is inaccurate.
+
+        ``suffixes`` are the integrals from each panel's lower edge to 1.
+        """
         n = self.n_panels
         out: Booleans = counts[:n] > 0
         own = errors[n:] - np.vstack([errors[n + 1 :], np.zeros(errors.shape[1])])
         for begin in np.flatnonzero(counts[n:]):  # integrals from here to 1: wherever they are not accurate in some state
-            whole = table[self.first_suffix_row + begin]
-            out[begin:] |= (own[begin:] > _INTEGRATED * whole).any(axis=1)
+            out[begin:] |= (own[begin:] > _INTEGRATED * suffixes[begin]).any(axis=1)
         return out
 
     @property
@@ -196,7 +210,7 @@ def _partial_weights(start: float, stop: float, length: float, means: Array, out
 
 
 @compiled(fused=True)
-def _exponents(bias: float, coupling: Array, statistic: Array, bases: Array, exponents: Array) -> None:
+def take_off(bias: float, coupling: Array, statistic: Array, bases: Array, exponents: Array) -> None:
     """Take what one statistic adds to the energy off ``bases``, and off ``exponents`` (hidden units, nodes)."""
     for node in range(bases.size):
         bases[node] -= bias * statistic[node]
@@ -207,7 +221,7 @@ def _exponents(bias: float, coupling: Array, statistic: Array, bases: Array, exp
 
 
 @compiled()
-def _scaled_pairs(exponents: Array, bases: Array, off: Array, on: Array) -> float:
+def scaled_pairs(exponents: Array, bases: Array, off: Array, on: Array) -> float:
     """1 and e^exponents, both divided by the larger one; e^bases, divided by its largest. Returns the logarithm of that."""
     n_hidden, n_nodes = exponents.shape
     power = np.empty(n_nodes)
@@ -230,7 +244,7 @@ def _scaled_pairs(exponents: Array, bases: Array, off: Array, on: Array) -> floa
 
 
 @compiled()
-def _fill_nodes(bases: Array, off: Array, on: Array, table: Array) -> None:
+def fill_nodes(bases: Array, off: Array, on: Array, table: Array) -> None:
     """Products over hidden units for all nodes and states, by doubling; every factor is at most one, so that nothing overflows."""
     for node in range(bases.size):
         table[node, 0] = bases[node]
@@ -253,10 +267,10 @@ def _panel_sums(table: Array, panel: int, half_width: float, total: Array, last:
         node = NODES * panel + q
         for i in range(total.size):
             v0, v1, v2, v3 = table[node, i], table[node + 1, i], table[node + 2, i], table[node + 3, i]
-            total[i] += _WEIGHTS[q] * v0 + _WEIGHTS[q + 1] * v1 + _WEIGHTS[q + 2] * v2 + _WEIGHTS[q + 3] * v3
-            last[i] += _TO_LAST[q] * v0 + _TO_LAST[q + 1] * v1 + _TO_LAST[q + 2] * v2 + _TO_LAST[q + 3] * v3
+            total[i] += WEIGHTS[q] * v0 + WEIGHTS[q + 1] * v1 + WEIGHTS[q + 2] * v2 + WEIGHTS[q + 3] * v3
+            last[i] += TO_LAST[q] * v0 + TO_LAST[q + 1] * v1 + TO_LAST[q + 2] * v2 + TO_LAST[q + 3] * v3
             last_but_one[i] += (
-                _TO_LAST_BUT_ONE[q] * v0 + _TO_LAST_BUT_ONE[q + 1] * v1 + _TO_LAST_BUT_ONE[q + 2] * v2 + _TO_LAST_BUT_ONE[q + 3] * v3
+                TO_LAST_BUT_ONE[q] * v0 + TO_LAST_BUT_ONE[q + 1] * v1 + TO_LAST_BUT_ONE[q + 2] * v2 + TO_LAST_BUT_ONE[q + 3] * v3
             )
     for i in range(total.size):
         total[i] *= half_width
@@ -268,10 +282,10 @@ def fill_table(bias: Array, coupling: Array, log_nodes: Array, statistics: Array
     n_hidden, n_panels, n_nodes, n_states = coupling.shape[1], half_widths.size, log_nodes.size, table.shape[1]
     bases, exponents = log_nodes.copy(), np.zeros((n_hidden, n_nodes))  # dx = x dy
     for d in range(coupling.shape[0]):
-        _exponents(bias[d], coupling[d], statistics[d], bases, exponents)
+        take_off(bias[d], coupling[d], statistics[d], bases, exponents)
     off, on = np.empty((n_hidden, n_nodes)), np.empty((n_hidden, n_nodes))
-    scale = _scaled_pairs(exponents, bases, off, on)
-    _fill_nodes(bases, off, on, table)
+    scale = scaled_pairs(exponents, bases, off, on)
+    fill_nodes(bases, off, on, table)
     panel_row, suffix_row = n_nodes, n_nodes + n_panels
     total, last, last_but_one = np.empty(n_states), np.empty(n_states), np.empty(n_states)
     for panel in range(n_panels - 1, -1, -1):
@@ -307,7 +321,7 @@ def pull_back_table(table: Array, adjoint: Array, statistics: Array, half_widths
             whole[i] += suffix[i]
         for j in range(NODES):
             node = NODES * panel + j
-            weight = half_widths[panel] * _WEIGHTS[j]
+            weight = half_widths[panel] * WEIGHTS[j]
             for i in range(n_states):
                 share[i] = (adjoint[node, i] + weight * whole[i]) * table[node, i]
             for d in range(n_statistics):

@@ -91,7 +91,7 @@ def _over_high(factor: Array, low: Array, high: Array, out: Array) -> None:
 
 
 @compiled()
-def _means(states: Array, scale: float, expected: Array, first: int, n_units: int) -> None:
+def means_of_units(states: Array, scale: float, expected: Array, first: int, n_units: int) -> None:
     """Means of ``n_units`` hidden units from the weights of their states, which are used up."""
     half = states.size
     for j in range(n_units - 1, -1, -1):
@@ -148,8 +148,8 @@ def sum_patterns(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energ
         sums.log_mass[row] = log_mass
         if with_gradient:
             _over_high(factor, low, high, over_high)
-            _means(over_high, 1.0 / mass, expected, 0, n_low)
-            _means(over_low, 1.0 / mass, expected, n_low, n_hidden - n_low)
+            means_of_units(over_high, 1.0 / mass, expected, 0, n_low)
+            means_of_units(over_low, 1.0 / mass, expected, n_low, n_hidden - n_low)
             sums.value[0] += row_weights[row] * log_mass
             add_observed(statistics, row, row_weights[row], expected, sums.bias, sums.coupling, sums.hidden_bias)
             _add_outer(row_weights[row] / mass, low, high, total)

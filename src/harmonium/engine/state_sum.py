@@ -37,8 +37,8 @@ __all__ = [
 SUMMED, UNDERFLOWN, INACCURATE = 0, 1, 2
 
 SMALLEST_SUM = 1e-200  # contributions lost to underflow are below 1e-308
-_WORTH_BLAME = 1e-11  # an error in a row's log mass that makes a panel worth halving, if the row's errors together are too large
-_TOLERANCE = 1e-9  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
+WORTH_BLAME = 1e-11  # an error in a row's log mass that makes a panel worth halving, if the row's errors together are too large
+TOLERANCE = 1e-9  # of a row's log mass; trailing coefficients overstate the error by about a factor of twenty
 
 
 class Factors(NamedTuple):
@@ -119,7 +119,7 @@ def add_observed(statistics: Array, row: int, weight: float, expected: Array, bi
 
 
 @compiled(inline=True)
-def _closed_form(fields: Array, expected: Array) -> float:
+def closed_form(fields: Array, expected: Array) -> float:
     """A row with nothing unobserved: sum of softplus(fields) (eq. 6); p(h = 1) in ``expected`` (eq. 2)."""
     total = 0.0
     for j in range(fields.size):
@@ -315,9 +315,9 @@ def _blame(chunk: Chunk, row: int, errors: Array, by_factor: Array, out: Integer
                 part = chunk.parts[cell, side]
                 if part >= 0:
                     error = chunk.part_error[part]
-                    out[error] += chunk.part_length[part] * _dot(by_factor, cell - begin, errors, error) > _WORTH_BLAME
+                    out[error] += chunk.part_length[part] * _dot(by_factor, cell - begin, errors, error) > WORTH_BLAME
             if chunk.error[cell] >= 0:
-                out[chunk.error[cell]] += _dot(by_factor, cell - begin, errors, chunk.error[cell]) > _WORTH_BLAME
+                out[chunk.error[cell]] += _dot(by_factor, cell - begin, errors, chunk.error[cell]) > WORTH_BLAME
 
 
 @compiled(inline=True)
@@ -348,7 +348,7 @@ def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy,
         flag[row] = SUMMED
         fields_of(statistics, row, coupling, hidden_bias, fields)
         if begin == end and not with_posterior:
-            log_sum = _closed_form(fields, expected)
+            log_sum = closed_form(fields, expected)
         else:
             log_sum = state_weights(fields, weights)
             total = add_up(weights, 0, n_states) if begin == end else 0.0
@@ -370,7 +370,7 @@ def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy,
                 if shared[cell] < 0:
                     _divide(weights, cell_factors, cell - begin)
                     error += _cell_error(error_row, parts, part_error, part_length, cell, errors, cell_factors, cell - begin)
-            if not error <= _TOLERANCE:
+            if not error <= TOLERANCE:
                 flag[row] = INACCURATE
                 _blame(chunk, row, errors, cell_factors, blame)
                 continue
