@@ -13,7 +13,7 @@ from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, Coupled, couple, s
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.products import add_sums_of_products
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 
@@ -116,6 +116,21 @@ def _means(phase: Phase, rows: Integers, natural: Coupled, coupled: Integers, n_
 
 
 @compiled()
+def _incomplete_first(rows: Integers, complete: Booleans) -> Integers:
+    """The same rows, those at the end that need no sweeps."""
+    out = np.empty_like(rows)
+    first, last = 0, rows.size
+    for row in rows:
+        if complete[row]:
+            last -= 1
+            out[last] = row
+        else:
+            out[first] = row
+            first += 1
+    return out
+
+
+@compiled()
 def batch_gradient(positive: Phase, negative: Phase, rows: Integers, learner: Learner, step: Step, out: Array) -> None:
     """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 17, centered eq. 18)."""
     n_statistics, n_hidden = learner.coordinates.bias_coefficient.size, learner.n_hidden
@@ -123,6 +138,7 @@ def batch_gradient(positive: Phase, negative: Phase, rows: Integers, learner: Le
     to_natural(learner.vector, learner.coordinates, bias, coupling)
     natural = couple(bias, coupling, learner.vector[:n_hidden])
     coupled = learner.coupled
+    rows = _incomplete_first(rows, positive.bounds.complete)
     data = _means(positive, rows, natural, coupled, step.n_sweeps)
     model = _means(negative, rows, natural, coupled, step.n_sweeps)
     by_bias, by_coupling, by_hidden = np.empty(n_statistics), np.zeros((n_statistics, n_hidden)), np.empty(n_hidden)
