@@ -12,6 +12,7 @@ from harmonium.engine.hidden_units import expect_hidden
 from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, Coupled, couple, sweep_block
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.products import add_sums_of_products
+from harmonium.numerics.streams import permutation
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
 from harmonium.typing import Array, Booleans, Integers
 
@@ -188,7 +189,7 @@ def _take_step(learner: Learner, step: Step, gradient: Array, n_updates: int) ->
 
 @compiled()
 def run_epoch(
-    order: Integers,
+    streams: NDArray[np.uint64],
     batch_size: int,
     positive: Phase,
     negative: Phase,
@@ -196,7 +197,11 @@ def run_epoch(
     step: Step,
     n_updates: int,
 ) -> tuple[float, int]:
-    """One update for each mini-batch; returns the mean size of the gradient, NaN once it is not finite, and the updates so far."""
+    """One update for each mini-batch; returns the mean size of the gradient, NaN once it is not finite, and the updates so far.
+
+    The first of the streams shuffles the rows.
+    """
+    order = permutation(streams, positive.values.shape[0])
     gradient = np.empty(learner.vector.size)
     total, n_batches = 0.0, 0
     for start in range(0, order.size, batch_size):
