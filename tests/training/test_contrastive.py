@@ -31,7 +31,7 @@ def test_one_update_is_the_textbook_formula_when_all_is_observed():
     trainer = Contrastive(learning_rate=0.1, momentum=0.0, batch_size=40, n_epochs=1, n_steps=2, persistent=True, l2=0.0)
     state = trainer.begin(objective_of(cells), 3, rng, start)
     positive, state.negative = trainer.phases(objective_of(cells), rng)
-    trainer.run_epoch(state, cells, positive)
+    trainer.run_epoch(state, positive)
     data, fantasy = cells.bounds()[0], state.negative.values
     binary, gauss, time = start.blocks
 
@@ -99,7 +99,7 @@ def test_positive_samples_never_leave_their_intervals():
     moved = np.zeros_like(known)
     for _ in range(20):
         before = positive.values.copy()
-        trainer.run_epoch(state, cells, positive)
+        trainer.run_epoch(state, positive)
         assert (positive.values[known] >= lower[known]).all()
         assert (positive.values[known] <= upper[known]).all()
         moved |= positive.values != before
@@ -186,3 +186,17 @@ def test_weights_between_the_two_objectives_are_not_sampled():
     objective = objective_of(observed_cells(20, np.random.default_rng(0)), 0.5)
     with pytest.warns(UserWarning, match="knows no weights: objective=0.5 trains the joint likelihood"):
         Contrastive(n_epochs=1).fit(objective, 1, rng=np.random.default_rng(0), history=History())
+
+
+def test_only_incomplete_rows_draw_in_the_positive_phase():
+    rng = np.random.default_rng(0)
+    lower, upper = (bound.copy() for bound in observed_cells(30, rng).bounds())
+    upper[::3, 2] = 1.0
+    cells = Cells.from_bounds(LAYOUT, lower, upper)
+    trainer = Contrastive(batch_size=20)
+    state = trainer.begin(objective_of(cells), 3, rng)
+    positive, state.negative = trainer.phases(objective_of(cells), rng)
+    streams, values = positive.streams.copy(), positive.values.copy()
+    trainer.run_epoch(state, positive)
+    np.testing.assert_array_equal((positive.streams != streams).any(axis=0), np.arange(30) % 3 == 0)
+    np.testing.assert_array_equal((positive.values != values).any(axis=1), np.arange(30) % 3 == 0)

@@ -29,7 +29,7 @@ def draw_hidden(fields: Array, streams: NDArray[np.uint64]) -> None:
 
 @compiled(fused=True)
 def expect_hidden(fields: Array) -> None:
-    """Replace fields (units, chains) by the means of h, 1 / (1 + e^field)."""
-    for j in range(fields.shape[0]):
-        for i in range(fields.shape[1]):
-            fields[j, i] = 1.0 / (1.0 + exponential(fields[j, i]))
+    """Replace fields (units, chains), contiguous, by the means of h, 1 / (1 + e^field)."""
+    flat = fields.reshape(fields.size)
+    for i in range(flat.size):
+        flat[i] = 1.0 / (1.0 + exponential(flat[i]))

@@ -38,12 +38,13 @@ class Bounds(NamedTuple):
     """Cells as compiled code reads them: ends of intervals, within the domains of the columns' units, column after column in memory.
 
     ``lower`` and ``upper`` are (rows, columns), ``codes`` and ``offsets`` those of the layout. In ``uniform`` columns all rows are alike,
-    as where nothing is known.
+    as where nothing is known; in ``complete`` rows all cells are points.
     """
 
     lower: Array
     upper: Array
     uniform: Booleans
+    complete: Booleans
     codes: Integers
     offsets: Integers
 
@@ -55,7 +56,8 @@ def bounds_of(cells: Cells) -> Bounds:
     free = np.isnan(lower)
     low, high = np.where(free, lowest, np.maximum(lower, lowest)), np.where(free, highest, np.minimum(upper, highest))
     uniform = (low == low[:1]).all(axis=0) & (high == high[:1]).all(axis=0)
-    return Bounds(np.asfortranarray(low), np.asfortranarray(high), uniform, cells.layout.codes, cells.layout.offsets)
+    complete = (low == high).all(axis=1)
+    return Bounds(np.asfortranarray(low), np.asfortranarray(high), uniform, complete, cells.layout.codes, cells.layout.offsets)
 
 
 class Coupled(NamedTuple):
@@ -156,10 +158,10 @@ class _Part(NamedTuple):
 
 
 @compiled()
-def _part(coupling: Array, places: Integers, n: int, n_chains: int) -> _Part:
-    """The first n places."""
-    padded = np.full(n + -n % 4, coupling.shape[0] - 1)
-    padded[:n] = places[:n]
+def _part(coupling: Array, places: Integers, n_chains: int) -> _Part:
+    """Those at some places."""
+    padded = np.full(places.size + -places.size % 4, coupling.shape[0] - 1)
+    padded[: places.size] = places
     large = padded.size * coupling.shape[1] * n_chains >= FEWEST_FOR_BLAS
     own = np.empty((padded.size if large else 0, coupling.shape[1]))
     for k in range(own.shape[0]):
@@ -203,6 +205,51 @@ def _write_natural(natural: Coupled, part: _Part, hidden: Array, out: Array) -> 
         add_products(natural.coupling, part.places, np.arange(hidden.shape[0]), hidden, out)
 
 
+class _Begun(NamedTuple):
+    """A block before its sweeps.
+
+    Bounds and values (columns, chains); statistics, constant and filler; which columns are drawn; the number of chains up to the last one
+    with anything to draw; places of observed and of unobserved statistics on which hidden units act.
+    """
+
+    low: Array
+    high: Array
+    x: Array
+    statistics: Array
+    drawn: Integers
+    n_moving: int
+    observed: Integers
+    unobserved: Integers
+
+
+@compiled()
+def _begin(bounds: Bounds, rows: Integers, natural: Coupled, beginning: Array, beginning_places: Integers) -> _Begun:
+    """Read the cells of a block and where its chains begin."""
+    n, n_columns, n_statistics = rows.size, bounds.codes.size, natural.bias.size
+    low, high, x = np.empty((n_columns, n)), np.empty((n_columns, n)), np.empty((n_columns, n))
+    s = np.ones((n_statistics + 2, n))
+    observed, unobserved = np.empty(n_statistics, np.int64), np.empty(n_statistics, np.int64)
+    drawn = np.empty(n_columns, np.int64)
+    n_observed = n_unobserved = n_drawn = n_moving = 0
+    for c in range(n_columns):
+        start, stop = bounds.offsets[c], bounds.offsets[c + 1]
+        if _read_column(bounds, c, rows, low[c], high[c]):
+            x[c] = low[c]
+            n_observed = _coupled_places(natural.coupling, start, stop, observed, n_observed)
+        else:
+            for i in range(n):
+                if low[c, i] == high[c, i]:
+                    x[c, i] = low[c, i]
+                else:
+                    x[c, i] = beginning[beginning_places[i], c]
+                    n_moving = max(n_moving, i + 1)
+            n_unobserved = _coupled_places(natural.coupling, start, stop, unobserved, n_unobserved)
+            drawn[n_drawn] = c
+            n_drawn += 1
+        write_statistics(bounds.codes[c], x[c], s, start, stop)
+    return _Begun(low, high, x, s, drawn[:n_drawn], n_moving, observed[:n_observed], unobserved[:n_unobserved])
+
+
 @compiled()
 def sweep_block(
     bounds: Bounds,
@@ -218,52 +265,36 @@ def sweep_block(
     """Sweep some chains, of which values and streams change in place.
 
     A chain belongs to a row of the bounds and has a place in ``values`` (chains, columns) and ``streams`` (4, chains). It begins at a
-    place of ``beginning``, which has the shape of ``values`` and may be the same array.
+    place of ``beginning``, which has the shape of ``values`` and may be the same array. Complete rows cost least if they are the last.
     """
-    n, n_columns, n_statistics = rows.size, bounds.codes.size, natural.bias.size
-    low, high, x = np.empty((n_columns, n)), np.empty((n_columns, n)), np.empty((n_columns, n))
-    s = np.ones((n_statistics + 2, n))
-    observed, unobserved = np.empty(n_statistics + 1, np.int64), np.empty(n_statistics + 1, np.int64)
-    drawn = np.empty(n_columns, np.int64)
-    n_observed = n_unobserved = n_drawn = 0
-    for c in range(n_columns):
-        start, stop = bounds.offsets[c], bounds.offsets[c + 1]
-        if _read_column(bounds, c, rows, low[c], high[c]):
-            x[c] = low[c]
-            n_observed = _coupled_places(natural.coupling, start, stop, observed, n_observed)
-        else:
-            for i in range(n):
-                x[c, i] = low[c, i] if low[c, i] == high[c, i] else beginning[beginning_places[i], c]
-            n_unobserved = _coupled_places(natural.coupling, start, stop, unobserved, n_unobserved)
-            drawn[n_drawn] = c
-            n_drawn += 1
-        write_statistics(bounds.codes[c], x[c], s, start, stop)
-    n_hidden = natural.coupling.shape[1]
-    fixed, fields = np.empty((n_hidden if n_observed else 0, n)), np.empty((n_hidden, n))
-    if n_observed:
-        observed[n_observed] = n_statistics  # the constant
-        n_observed += 1
+    block = _begin(bounds, rows, natural, beginning, beginning_places)
+    n, n_hidden, s = rows.size, natural.coupling.shape[1], block.statistics
+    constant = np.full(1, natural.bias.size)
+    moved = _part(natural.coupling, block.unobserved, n)
+    once = n_sweeps > 1 and block.observed.size > 0  # add up what does not change
+    fixed, fields = np.empty((n_hidden if once else 0, n)), np.empty((n_hidden, n))
+    felt = moved
+    if once:
+        _write_fields(natural.coupling, _part(natural.coupling, np.append(block.observed, constant), n), s, fixed[:0], fixed)
     else:
-        unobserved[n_unobserved] = n_statistics
-        n_unobserved += 1
-    part = _part(natural.coupling, unobserved, n_unobserved, n)
-    if n_observed:
-        _write_fields(natural.coupling, _part(natural.coupling, observed, n_observed, n), s, fixed[:0], fixed)
-    _write_fields(natural.coupling, part, s, fixed, fields)
-    if n_drawn and n_sweeps:
-        own_streams, theta = _take_streams(streams, chains), np.empty((n_statistics + 2, n))
+        felt = _part(natural.coupling, np.concatenate((block.observed, block.unobserved, constant)), n)
+    if block.n_moving and n_sweeps:
+        some = chains[: block.n_moving]
+        own_streams, theta = _take_streams(streams, some), np.empty((natural.bias.size + 2, some.size))
+        hidden = np.empty((n_hidden, some.size))
         for _ in range(n_sweeps):
-            draw_hidden(fields, own_streams)
-            _write_natural(natural, part, fields, theta)
-            for c in drawn[:n_drawn]:
-                start, stop = bounds.offsets[c], bounds.offsets[c + 1]
-                draw(bounds.codes[c], theta, start, stop, low[c], high[c], own_streams, x[c])
-                write_statistics(bounds.codes[c], x[c], s, start, stop)
-            _write_fields(natural.coupling, part, s, fixed, fields)
-        _put_streams(own_streams, streams, chains)
-        for c in drawn[:n_drawn]:
-            for i in range(n):
-                values[chains[i], c] = x[c, i]
+            _write_fields(natural.coupling, felt, s, fixed, hidden)
+            draw_hidden(hidden, own_streams)
+            _write_natural(natural, moved, hidden, theta)
+            for c in block.drawn:
+                start, stop, x = bounds.offsets[c], bounds.offsets[c + 1], block.x[c][: some.size]
+                draw(bounds.codes[c], theta, start, stop, block.low[c][: some.size], block.high[c][: some.size], own_streams, x)
+                write_statistics(bounds.codes[c], x, s, start, stop)
+        _put_streams(own_streams, streams, some)
+        for c in block.drawn:
+            for i in range(some.size):
+                values[some[i], c] = block.x[c, i]
+    _write_fields(natural.coupling, felt, s, fixed, fields)
     return Swept(s, fields)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harmonium.numerics.compilation import compiled
 
-__all__ = ["fill_normal", "fill_uniform", "normal", "open_uniform", "spawn", "streams_of", "uniform_pair"]
+__all__ = ["fill_normal", "fill_uniform", "normal", "open_uniform", "permutation", "spawn", "streams_of", "uniform_pair"]
 
 _ROTATE_23 = np.uint64(23)
 _ROTATE_41 = np.uint64(64 - 23)
@@ -29,6 +29,7 @@ _ALMOST_ONE = 1.0 - 2.0**-53
 _TO_HIGH_HALF, _TO_LOW_HALF = np.uint64(12), np.uint64(20)
 _32_BITS = np.uint64(0x000FFFFFFFF00000)  # the leading ones of the 52 behind the exponent
 _ALMOST_ONE_OF_32_BITS = 1.0 - 2.0**-33
+_32 = np.uint64(32)
 
 _N_STRIPS, _LAST_EDGE, _STRIP_AREA = 128, 3.442619855899, 9.91256303526217e-3
 _STRIP = np.uint64(_N_STRIPS - 1)
@@ -117,6 +118,19 @@ def open_uniform(streams: NDArray[np.uint64], i: int) -> float:
     52 random bits behind the sign and exponent of one are a number in [1, 2); the detour spares a slow conversion.
     """
     return np.uint64((_bits(streams, i) >> _TO_52_BITS) | _BITS_OF_ONE).view(np.float64) - _ALMOST_ONE
+
+
+@compiled()
+def permutation(streams: NDArray[np.uint64], n: int) -> NDArray[np.int64]:
+    """The numbers below n, at most 2^32, in random order (Durstenfeld, 1964); stream 0 advances.
+
+    A place among m is 32 random bits times m / 2^32, so that its probability is wrong by a fraction of at most m / 2^32.
+    """
+    out = np.arange(n)
+    for last in range(n - 1, 0, -1):
+        place = np.int64(((_bits(streams, 0) >> _32) * np.uint64(last + 1)) >> _32)
+        out[last], out[place] = out[place], out[last]
+    return out
 
 
 @compiled(inline=True)

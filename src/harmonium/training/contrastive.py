@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning, warn
+from harmonium.numerics.streams import spawn
 from harmonium.training.contrastive_epoch import Learner, Phase, Step, batch_gradient, run_epoch
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
@@ -33,11 +35,15 @@ __all__ = ["Contrastive", "ContrastiveState"]
 
 @dataclass
 class ContrastiveState:
-    """What persists between passes: parameters, momentum, random numbers, and the negative phase's chains once there are any."""
+    """What persists between passes: parameters, momentum, random numbers, and the negative phase's chains once there are any.
+
+    The stream of ``shuffling`` orders rows; all other random numbers come from ``rng``.
+    """
 
     start: Parameters
     learner: Learner
     rng: np.random.Generator
+    shuffling: NDArray[np.uint64]
     negative: Phase | None = None
     n_updates: int = 0
 
@@ -114,7 +120,7 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         try:
             with interruptible():
                 for _ in range(self.n_epochs):
-                    size = self.run_epoch(state, objective.recorded, positive)
+                    size = self.run_epoch(state, positive)
                     history.add(lambda: state.parameters, gradient_norm=size)
         except StopTraining:
             pass
@@ -160,7 +166,7 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
             fresh = fresh._replace(values=state.negative.values, streams=state.negative.streams)
         state.negative = fresh
         with interruptible():
-            self.run_epoch(state, objective.recorded, positive)
+            self.run_epoch(state, positive)
         return state
 
     def begin(self, objective: Objective, n_hidden: int, rng: np.random.Generator, start: Parameters | None = None) -> ContrastiveState:
@@ -188,7 +194,7 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
             _with_constant(np.flatnonzero(coordinates.coupling_place >= 0), coordinates.coupling_place.size),
             parameters.n_hidden,
         )
-        return ContrastiveState(parameters, learner, rng)
+        return ContrastiveState(parameters, learner, rng, spawn(rng, 1))
 
     def phases(self, objective: Objective, rng: np.random.Generator) -> tuple[Phase, Phase]:
         """Chains of the positive and of the negative phase."""
@@ -196,12 +202,11 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         clamped = objective.clamped()
         return positive, negative_phase(objective.recorded, clamped, positive.beginning, rng, self.batch_size, self.persistent)
 
-    def run_epoch(self, state: ContrastiveState, recorded: Cells, positive: Phase) -> float:
+    def run_epoch(self, state: ContrastiveState, positive: Phase) -> float:
         """One update for each mini-batch; returns the mean size of the gradient."""
         assert state.negative is not None
-        order = state.rng.permutation(recorded.n_rows)
         size, state.n_updates = run_epoch(
-            order,
+            state.shuffling,
             self.batch_size,
             positive,
             state.negative,

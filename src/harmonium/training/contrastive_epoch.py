@@ -12,8 +12,9 @@ from harmonium.engine.hidden_units import expect_hidden
 from harmonium.engine.sweeps import CHAINS_PER_BLOCK, Bounds, Coupled, couple, sweep_block
 from harmonium.numerics.compilation import compiled
 from harmonium.numerics.products import add_sums_of_products
+from harmonium.numerics.streams import permutation
 from harmonium.training.own_coordinates import OwnCoordinates, pull_back_to_own, to_natural
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["Learner", "Phase", "Step", "batch_gradient", "run_epoch"]
 
@@ -116,6 +117,21 @@ def _means(phase: Phase, rows: Integers, natural: Coupled, coupled: Integers, n_
 
 
 @compiled()
+def _incomplete_first(rows: Integers, complete: Booleans) -> Integers:
+    """The same rows, those at the end that need no sweeps."""
+    out = np.empty_like(rows)
+    first, last = 0, rows.size
+    for row in rows:
+        if complete[row]:
+            last -= 1
+            out[last] = row
+        else:
+            out[first] = row
+            first += 1
+    return out
+
+
+@compiled()
 def batch_gradient(positive: Phase, negative: Phase, rows: Integers, learner: Learner, step: Step, out: Array) -> None:
     """The sampled gradient of a batch's mean log-likelihood by the paper's parameters (eq. 17, centered eq. 18)."""
     n_statistics, n_hidden = learner.coordinates.bias_coefficient.size, learner.n_hidden
@@ -123,6 +139,7 @@ def batch_gradient(positive: Phase, negative: Phase, rows: Integers, learner: Le
     to_natural(learner.vector, learner.coordinates, bias, coupling)
     natural = couple(bias, coupling, learner.vector[:n_hidden])
     coupled = learner.coupled
+    rows = _incomplete_first(rows, positive.bounds.complete)
     data = _means(positive, rows, natural, coupled, step.n_sweeps)
     model = _means(negative, rows, natural, coupled, step.n_sweeps)
     by_bias, by_coupling, by_hidden = np.empty(n_statistics), np.zeros((n_statistics, n_hidden)), np.empty(n_hidden)
@@ -172,7 +189,7 @@ def _take_step(learner: Learner, step: Step, gradient: Array, n_updates: int) ->
 
 @compiled()
 def run_epoch(
-    order: Integers,
+    streams: NDArray[np.uint64],
     batch_size: int,
     positive: Phase,
     negative: Phase,
@@ -180,7 +197,11 @@ def run_epoch(
     step: Step,
     n_updates: int,
 ) -> tuple[float, int]:
-    """One update for each mini-batch; returns the mean size of the gradient, NaN once it is not finite, and the updates so far."""
+    """One update for each mini-batch; returns the mean size of the gradient, NaN once it is not finite, and the updates so far.
+
+    The first of the streams shuffles the rows.
+    """
+    order = permutation(streams, positive.values.shape[0])
     gradient = np.empty(learner.vector.size)
     total, n_batches = 0.0, 0
     for start in range(0, order.size, batch_size):
