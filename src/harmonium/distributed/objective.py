@@ -14,7 +14,7 @@ from typing import Any
 import dask
 import numpy as np
 
-from harmonium.cells import Layout
+from harmonium.cells import Cells, Layout
 from harmonium.distributed import partitions
 from harmonium.distributed.clusters import paired_partitions
 from harmonium.distributed.tree import lazy_tree, tree
@@ -26,7 +26,7 @@ from harmonium.table.columns import check_role
 from harmonium.table.encoding import Encoding
 from harmonium.table.frames import columns_of
 from harmonium.training.coordinates import Coordinates
-from harmonium.training.objective import WeightedObjective
+from harmonium.training.objective import MOST_REPRESENTATIVE, WeightedObjective
 from harmonium.training.samples import merge_drawn, merge_kinds
 from harmonium.training.ties import TiedTimes
 
@@ -97,6 +97,10 @@ class DistributedObjective:
         ]
         drawn = merge_drawn([part for part in self.client.gather(parts) if part.chance.size])
         return WeightedObjective.of(drawn, self.conditional, self.n_rows)
+
+    def representative_rows(self) -> Cells:
+        """All rows or, if there are many, some of them, in the client's memory."""
+        return self.sample(MOST_REPRESENTATIVE, 0).recorded
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The parameters go out, and sums come back; the order of the sum is fixed by the partitions."""

@@ -47,7 +47,7 @@ def describe_trainer(trainer: Trainer) -> dict[str, Any]:
     Examples
     --------
     >>> describe_trainer(Exact(n_starts=2))
-    {'name': 'exact', 'l2': 'auto', 'max_iter': 1000, 'n_starts': 2, 'sample_rows': 'auto', 'tol': 3e-06}
+    {'name': 'exact', 'design': 0, 'l2': 'auto', 'max_iter': 1000, 'n_starts': 2, 'sample_rows': 'auto', 'tol': 3e-07}
     """
     get_params = getattr(trainer, "get_params", dict)
     settings = {name: dict(value) if isinstance(value, Mapping) else value for name, value in get_params().items()}

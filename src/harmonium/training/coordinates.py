@@ -29,8 +29,6 @@ from harmonium.units.contract import NaturalParameter
 
 __all__ = ["Coordinates"]
 
-_LOOSE = 0.3  # standard deviation of covariates' couplings where training begins
-
 
 class _Places(NamedTuple):
     """Statistics by role, the units of z, and how much of a compensated statistic goes to the one that compensates for it."""
@@ -180,19 +178,23 @@ class Coordinates:
             out.append(bound)
         return out[0], out[1]
 
-    def wide_start(self, rng: np.random.Generator) -> Array:
-        """A random z: outcomes where their units begin, hidden units balanced, covariates loosely coupled, biases neutral."""
-        at, z = self._places, np.zeros(self.size)
-        _, couplings, biases = self.split(z)
-        loose = ~self.of_outcomes
-        couplings[loose] = rng.normal(0.0, _LOOSE, couplings[loose].shape)
-        biases[:] = (self.fixed_bias * self.scale)[at.learned]
-        outcomes = [unit.wide_start(self.n_hidden, rng) for unit in self.layout.units[self.layout.outcomes]]
-        natural = np.zeros((self.layout.n_statistics, self.n_hidden))
-        natural[self.layout.outcome_statistics] = np.concatenate([natural[:0], *outcomes])
-        natural[at.compensating] -= at.shear[:, None] * natural[at.compensated]
-        couplings[~loose] = (natural * self.scale[:, None])[at.coupled][~loose]
+    def within_bounds(self, z: Array) -> Array:
+        """Cut to the bounds."""
         return np.asarray(np.clip(z, *self.bounds()))
+
+    def neutral_biases(self) -> Array:
+        """The learned biases of columns that are coupled to nothing."""
+        biases: Array = (self.fixed_bias * self.scale)[self._places.learned]
+        return biases
+
+    def couplings_of_outcomes(self, natural: Array) -> Array:
+        """The couplings, as they are in z, of natural couplings (outcomes' statistics, hidden units)."""
+        at = self._places
+        whole = np.zeros((self.layout.n_statistics, self.n_hidden))
+        whole[self.layout.outcome_statistics] = natural
+        whole[at.compensating] -= at.shear[:, None] * whole[at.compensated]
+        couplings: Array = (whole * self.scale[:, None])[at.coupled][self.of_outcomes]
+        return couplings
 
 
 @compiled()

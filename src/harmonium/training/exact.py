@@ -1,6 +1,6 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
-Several short runs from wide random starts, the best of which is carried on. The precision of the prior on covariates' couplings is
+Several short runs from wide starts, the best of which is carried on. The precision of the prior on covariates' couplings is
 chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of
 squares.
 """
@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning, warn
 from harmonium.training.coordinates import Coordinates
@@ -26,8 +27,9 @@ from harmonium.training.objective import ExactObjective, LogLikelihood
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
 from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
+from harmonium.training.starts import Directions
 from harmonium.training.trainer import Fit, check_start
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans
 
 __all__ = ["Exact"]
 
@@ -56,11 +58,14 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose.
     n_starts : int
         Short runs of the optimiser from which the best is carried on.
+    design : int
+        Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
+        two of them end in different predictions, the data do not determine these well.
     max_iter : int
         Most iterations of each later run.
     tol : float
-        Relative change of the objective at which the optimiser stops. Where a table is fitted in stages: a thousand times what the
-        quadratic model of the objective, per row, may still promise to gain.
+        Relative change of the objective at which the optimiser stops, times the share of rows with an event: the others say little. Where
+        a table is fitted in stages: a thousand times what the quadratic model of the objective, per row, may still promise to gain.
     sample_rows : "auto", int or None
         On how many rows the search for an optimum begins; it ends on all of them. "auto" takes a sample of tables with at least 100,000
         rows, None never does; such tables are fitted in the same stages either way. A number, however small the table, is that of rows
@@ -69,7 +74,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> Exact(l2=2.0).get_params()
-    {'l2': 2.0, 'max_iter': 1000, 'n_starts': 6, 'sample_rows': 'auto', 'tol': 3e-06}
+    {'design': 0, 'l2': 2.0, 'max_iter': 1000, 'n_starts': 6, 'sample_rows': 'auto', 'tol': 3e-07}
     """
 
     def __init__(
@@ -77,14 +82,16 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         l2: str | float = "auto",
         n_starts: int = 6,
         max_iter: int = 1000,
-        tol: float = 3e-6,
+        tol: float = 3e-7,
         sample_rows: str | int | None = "auto",
+        design: int = 0,
     ) -> None:
         self.l2 = l2
         self.n_starts = n_starts
         self.max_iter = max_iter
         self.tol = tol
         self.sample_rows = sample_rows
+        self.design = design
 
     def fit(
         self,
@@ -102,16 +109,17 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             check_start(start, objective, n_hidden)
         coordinates = objective.coordinates(n_hidden)
         total = objective.likelihood(n_hidden, n_threads)
-        problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, l2))
-        stages = self._stages(problem, objective, rng, history, n_threads)
+        share = _share_of_events(objective.representative_rows())
+        problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, l2), share)
+        stages = self._stages(problem, objective, history, n_threads)
         converged = False
         try:
             with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
                 z = None if start is None else coordinates.from_natural(start.natural())
                 if stages is not None:
-                    result = stages.fit(self._starts(problem, rng)) if z is None else stages.continued(z)
+                    result = stages.fit(self._starts(problem, objective)) if z is None else stages.continued(z)
                 else:
-                    z = self._best_start(problem, rng, history) if z is None else z
+                    z = self._best_start(problem, objective, history) if z is None else z
                     for _ in range(_N_UPDATES if self._chooses_l2(problem) else 0):
                         z = self._run(problem, z, self.max_iter, history, _ROUGH).x
                         l2 = evidence_precision(problem, z, l2)
@@ -137,6 +145,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         require_whole_number("n_starts", self.n_starts, least=1)
         require_whole_number("max_iter", self.max_iter, least=1)
         require_number("tol", self.tol, least=0.0)
+        require_whole_number("design", self.design, least=0)
         if not (self.sample_rows is None or (isinstance(self.sample_rows, str) and self.sample_rows == "auto")):
             require_whole_number("sample_rows", self.sample_rows, least=1, instead='"auto", None or ')
         return _FIRST_L2 if self.l2 == "auto" else float(self.l2)
@@ -148,25 +157,24 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         has_couplings = problem.coordinates.n_hidden > 0 and not problem.coordinates.of_outcomes.all()
         return self.l2 == "auto" and has_couplings
 
-    def _stages(
-        self, problem: PenalisedLikelihood, objective: ExactObjective, rng: np.random.Generator, history: History, n_threads: int | None
-    ) -> ManyRows | None:
+    def _stages(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History, n_threads: int | None) -> ManyRows | None:
         """How the fit proceeds if there are many rows."""
         size = rows_for_search(self.sample_rows, objective.n_rows, problem.coordinates.size)
         if size is None:
             return None
-        part, seed = problem, int(rng.spawn(1)[0].integers(2**63))  # without a sample as well: starts are to be the same
+        part = problem
         if size < objective.n_rows:
-            drawn = objective.sample(size, seed)
+            drawn = objective.sample(size, self.design)
             part = replace(problem, total=drawn.likelihood(problem.coordinates.n_hidden, n_threads))
         return ManyRows(problem, part, history, self._check(), self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
 
-    def _starts(self, problem: PenalisedLikelihood, rng: np.random.Generator) -> list[Array]:
-        return [problem.coordinates.wide_start(seed) for seed in rng.spawn(self.n_starts)]
+    def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
+        directions = Directions.of(objective.representative_rows(), problem.coordinates)
+        return [directions.start(number, self.design) for number in range(self.n_starts)]
 
-    def _best_start(self, problem: PenalisedLikelihood, rng: np.random.Generator, history: History) -> Array:
+    def _best_start(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> Array:
         """The best end of some short runs."""
-        starts = self._starts(problem, rng)
+        starts = self._starts(problem, objective)
         if len(starts) == 1:
             return starts[0]
         ends: list[Array] = [self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False).x for z in starts]
@@ -176,6 +184,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
     ) -> OptimizeResult:
         history.begin_run(may_stop=may_stop)
+        tol *= problem.share_of_events
 
         def note(intermediate_result: OptimizeResult) -> None:
             problem.current = np.array(intermediate_result.x)
@@ -195,6 +204,14 @@ def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float
         callback=note,
         options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
     )
+
+
+def _share_of_events(cells: Cells) -> float:
+    """Of rows, those with an event; as if there were one at least."""
+    lower, upper = (np.concatenate(bounds, axis=1)[:, cells.layout.outcomes] for bounds in (cells.lower, cells.upper))
+    highest = cells.layout.domains[cells.layout.outcomes, 1]
+    seen: Booleans = ((lower == upper) | (upper < highest)).any(axis=1)
+    return max(float(seen.mean()), 1.0 / max(cells.n_rows, 1)) if highest.size else 1.0
 
 
 def _warn_if_unresolved(total: LogLikelihood) -> None:

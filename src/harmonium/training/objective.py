@@ -17,7 +17,11 @@ from harmonium.training.coordinates import Coordinates
 from harmonium.training.samples import Drawn, count_kinds, draw, row_weights
 from harmonium.typing import Array
 
-__all__ = ["ExactObjective", "LogLikelihood", "Objective", "WeightedObjective", "conditioned_cells", "entry_cells"]
+__all__ = ["MOST_REPRESENTATIVE", "ExactObjective", "LogLikelihood", "Objective", "WeightedObjective", "conditioned_cells", "entry_cells"]
+
+
+MOST_REPRESENTATIVE = 20_000
+"""Rows that tell what columns and their ties look like."""
 
 
 class LogLikelihood(Protocol):
@@ -46,6 +50,9 @@ class ExactObjective(Protocol):
 
     def sample(self, size: int, seed: int) -> WeightedObjective:
         """Some of the rows, in memory, with weights under which their sum estimates that of all rows."""
+
+    def representative_rows(self) -> Cells:
+        """All rows or, if there are many, some of them: what the columns and their ties look like."""
 
 
 def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
@@ -126,6 +133,10 @@ class Objective:
         """Some of the rows, in memory, with weights under which their sum estimates that of all rows."""
         drawn = draw(self.recorded, self.entry, count_kinds(self.recorded), size, seed)
         return WeightedObjective.of(drawn, self.conditional, self.n_rows)
+
+    def representative_rows(self) -> Cells:
+        """All rows or, if there are many, some of them: what the columns and their ties look like."""
+        return self.recorded if self.n_rows <= MOST_REPRESENTATIVE else self.sample(MOST_REPRESENTATIVE, 0).recorded
 
     def terms(self) -> list[Term]:
         """Terms whose sum is the log-likelihood; the first holds the table as recorded."""

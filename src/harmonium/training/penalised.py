@@ -32,6 +32,8 @@ class PenalisedLikelihood:
     n_rows : int
     precisions : ndarray
         Of the normal prior on each element of z.
+    share_of_events : float
+        Rows with an event, among all.
     n_evaluations : int
         Gradients computed so far.
     current : ndarray or None
@@ -42,6 +44,7 @@ class PenalisedLikelihood:
     coordinates: Coordinates
     n_rows: int
     precisions: Array
+    share_of_events: float = 1.0
     n_evaluations: int = 0
     current: Array | None = None
 
