@@ -13,15 +13,16 @@ from harmonium.engine.assembly import Chunk
 from harmonium.engine.half_cells import (
     Places,
     RowTotals,
+    add_whole,
+    coefficients,
     copied,
     most_cells,
     product,
     scaled,
-    tabulated_factor,
     times_cell,
     times_shared,
 )
-from harmonium.engine.half_tables import HalfTables, pull_back_panel
+from harmonium.engine.half_tables import HalfTables, add_nodes, pull_back_panel, start_with_nodes
 from harmonium.engine.panels import NODES
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Integers
@@ -56,7 +57,7 @@ def _adjoints_of_cells(
     occupancy: Array,
 ) -> None:
     """The adjoint of every tabulated cell's factor for one high state; added up for whole rows and shared cells."""
-    first_cell, shared, whole, part_weights = chunk.first_cell, chunk.shared, chunk.whole, chunk.part_weights
+    first_cell, shared, whole, part_weights = chunk.first_cell, chunk.shared, chunk.whole, at.weights
     node, parts, edge, number, n_tabulated = at.node, at.parts, at.whole, at.number, at.n_tabulated
     low, high, sums, _ = tables
     row_low, row_high, share = known
@@ -72,8 +73,14 @@ def _adjoints_of_cells(
         place = last = 0
         for cell in range(begin, end):
             if shared[cell] < 0 and needed:
-                one, other = parts[cell, 0], parts[cell, 1]
-                tabulated_factor(one, other, edge[cell], whole[cell, 1], part_weights, node, b, low, high, sums, c, factors, place)
+                one, other, first = parts[cell, 0], parts[cell, 1], edge[cell]
+                coefficients(part_weights, one, high, b, node[one], c)
+                start_with_nodes(c, low, node[one], sums, first, b, factors, place)
+                for k in range(1, whole[cell, 1]):
+                    add_whole(sums, first + k, b, factors, place)
+                if other >= 0:
+                    coefficients(part_weights, other, high, b, node[other], c)
+                    add_nodes(c, low, node[other], factors, place)
                 place += 1
         place = 0
         for cell in range(begin, end):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from harmonium.engine.assembly import Chunk
-from harmonium.engine.half_tables import add_nodes, start_with_nodes
 from harmonium.engine.panels import NODES
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Integers
@@ -18,13 +17,14 @@ from harmonium.typing import Array, Integers
 __all__ = [
     "Places",
     "RowTotals",
+    "add_whole",
+    "coefficients",
     "copied",
     "most_cells",
     "n_units",
     "places",
     "product",
     "scaled",
-    "tabulated_factor",
     "times_cell",
     "times_shared",
 ]
@@ -51,10 +51,12 @@ class Places(NamedTuple):
 
     Attributes
     ----------
-    node : ndarray of shape (n_parts,)
+    node : ndarray of shape (n_parts + 1,)
         The first node of each part.
+    weights : ndarray of shape (n_parts + 1, NODES)
+        Weights of its panel's nodes, as in the chunk; the last part is an empty one.
     parts : ndarray of shape (n_cells, 2)
-        Each cell's parts of panels as in the chunk, but a single one first.
+        Each cell's parts of panels as in the chunk, but a single one first, and an empty one for a cell that has none.
     whole, error : ndarray of shape (n_cells,)
         The first whole row of each cell and its row of the error table; a row of zeros where there is none.
     n_tabulated : ndarray of shape (n_rows,)
@@ -70,6 +72,7 @@ class Places(NamedTuple):
     """
 
     node: Integers
+    weights: Array
     parts: Integers
     whole: Integers
     error: Integers
@@ -85,6 +88,8 @@ def places(chunk: Chunk, n_panels: int, n_tables: int) -> Places:
     n_rows = (NODES + 2) * n_panels
     node = chunk.part_row - 2 * n_panels * (chunk.part_row // n_rows)
     parts = np.where(chunk.parts[:, :1] >= 0, chunk.parts, chunk.parts[:, ::-1])
+    parts[parts[:, 0] < 0, 0] = node.size
+    weights = np.concatenate([chunk.part_weights, np.zeros((1, NODES))])
     zeros = 2 * n_panels * n_tables
     whole = np.where(chunk.whole[:, 1] > 0, chunk.whole[:, 0] - NODES * n_panels * (chunk.whole[:, 0] // n_rows + 1), zeros)
     error = np.where(chunk.error >= 0, chunk.error, zeros)
@@ -95,7 +100,7 @@ def places(chunk: Chunk, n_panels: int, n_tables: int) -> Places:
         cells = np.flatnonzero((chunk.parts[:, side] >= 0) & (chunk.shared < 0))
         owner[chunk.parts[cells, side]] = number[cells]
     first = np.searchsorted(node[order], NODES * np.arange(n_panels * n_tables + 1))
-    return Places(node, parts, whole, error, n_tabulated, number, order, owner, first)
+    return Places(np.append(node, 0), weights, parts, whole, error, n_tabulated, number, order, owner, first)
 
 
 # These take arrays, not the tuples that hold them: inside a loop, taking an array out of a tuple costs more than the work.
@@ -116,53 +121,17 @@ def times_shared(factors: Array, row: int, b: int, out: Array) -> None:
 
 
 @compiled(inline=True)
-def _coefficients(weights: Array, part: int, high: Array, b: int, node: int, out: Array) -> None:
+def coefficients(weights: Array, part: int, high: Array, b: int, node: int, out: Array) -> None:
     """Weights of a panel's nodes in a part of it, for one high state."""
     for k in range(NODES):
         out[k] = weights[part, k] * high[b, node + k]
 
 
 @compiled(inline=True)
-def _set_whole(whole: Array, row: int, b: int, out: Array, place: int) -> None:
-    """Start a cell's factor with an integral over whole panels."""
-    for i in range(out.shape[1]):
-        out[place, i] = whole[b, row, i]
-
-
-@compiled(inline=True)
-def _add_whole(whole: Array, row: int, b: int, out: Array, place: int) -> None:
+def add_whole(whole: Array, row: int, b: int, out: Array, place: int) -> None:
     """Add an integral over whole panels to a cell's factor."""
     for i in range(out.shape[1]):
         out[place, i] += whole[b, row, i]
-
-
-@compiled(inline=True)
-def tabulated_factor(
-    one: int,
-    other: int,
-    first: int,
-    count: int,
-    weights: Array,
-    node: Integers,
-    b: int,
-    low: Array,
-    high: Array,
-    whole: Array,
-    c: Array,
-    out: Array,
-    place: int,
-) -> None:
-    """The factor of a cell with up to two parts of panels and ``count`` whole rows, in row ``place`` of ``out``; ``c`` is for work."""
-    if one >= 0:
-        _coefficients(weights, one, high, b, node[one], c)
-        start_with_nodes(c, low, node[one], whole, first, b, out, place)
-    else:
-        _set_whole(whole, first, b, out, place)
-    for k in range(1, count):
-        _add_whole(whole, first + k, b, out, place)
-    if other >= 0:
-        _coefficients(weights, other, high, b, node[other], c)
-        add_nodes(c, low, node[other], out, place)
 
 
 @compiled(inline=True)

@@ -19,16 +19,17 @@ from harmonium.engine.assembly import Chunk
 from harmonium.engine.half_cells import (
     Places,
     RowTotals,
+    add_whole,
+    coefficients,
     copied,
     most_cells,
     n_units,
     product,
     scaled,
-    tabulated_factor,
     times_cell,
     times_shared,
 )
-from harmonium.engine.half_tables import HalfTables
+from harmonium.engine.half_tables import HalfTables, add_nodes, start_with_nodes
 from harmonium.engine.panels import NODES
 from harmonium.engine.pattern_sum import means_of_units
 from harmonium.engine.state_sum import (
@@ -91,7 +92,7 @@ def _row_sums(
     high_sums: Array,
 ) -> None:
     """A row's sums by low and by high state; in ``found`` how wrong each tabulated cell may make them: its two parts, its whole rows."""
-    shared, whole, part_weights, part_length = chunk.shared, chunk.whole, chunk.part_weights, chunk.part_length
+    shared, whole, part_weights, part_length = chunk.shared, chunk.whole, at.weights, chunk.part_length
     part_error, node, parts, edge, edge_error = chunk.part_error, at.node, at.parts, at.whole, at.error
     low, high, sums, errors = tables
     row_low, row_high, _ = known
@@ -108,8 +109,14 @@ def _row_sums(
         place = 0
         for cell in range(begin, end):
             if shared[cell] < 0:
-                one, other = parts[cell, 0], parts[cell, 1]
-                tabulated_factor(one, other, edge[cell], whole[cell, 1], part_weights, node, b, low, high, sums, c, factors, place)
+                one, other, first = parts[cell, 0], parts[cell, 1], edge[cell]
+                coefficients(part_weights, one, high, b, node[one], c)
+                start_with_nodes(c, low, node[one], sums, first, b, factors, place)
+                for k in range(1, whole[cell, 1]):
+                    add_whole(sums, first + k, b, factors, place)
+                if other >= 0:
+                    coefficients(part_weights, other, high, b, node[other], c)
+                    add_nodes(c, low, node[other], factors, place)
                 place += 1
         place = 0
         for cell in range(begin, end):
@@ -123,7 +130,7 @@ def _row_sums(
                             times_cell(factors, k, by_factor, 0)
                 for side in range(2):
                     part = parts[cell, side]
-                    if part >= 0:
+                    if 0 <= part < part_length.size:
                         found[place, side] += part_length[part] * _dot(by_factor, errors, part_error[part], b)
                 found[place, 2] += _dot(by_factor, errors, edge_error[cell], b)
                 place += 1
@@ -139,7 +146,7 @@ def _blame(chunk: Chunk, parts: Integers, row: int, found: Array, total: float, 
         if chunk.shared[cell] < 0:
             for side in range(2):
                 part = parts[cell, side]
-                if part >= 0:
+                if 0 <= part < chunk.part_error.size:
                     out[chunk.part_error[part]] += found[place, side] > WORTH_BLAME * total
             if chunk.error[cell] >= 0:
                 out[chunk.error[cell]] += found[place, 2] > WORTH_BLAME * total
