@@ -193,11 +193,11 @@ def test_no_start_is_left_out_by_early_stopping(nvalt8):
     """Every start begins far below the best so far; that is no reason to stop."""
     X, y = nvalt8
     model = hm.SurvivalHarmonium(n_hidden=2, random_state=0, early_stopping=1, trainer=hm.Exact(n_starts=4))
-    model.fit(X[:120], y[:120], validation=(X[120:], y[120:]))
+    model.fit(X[:100], y[:100], validation=(X[100:], y[100:]))
     n_runs = 1 + (np.diff(model.history_["objective"]) < 0.0).sum()
     assert n_runs >= 4
     assert len(model.history_) < len(
-        hm.SurvivalHarmonium(n_hidden=2, random_state=0, trainer=hm.Exact(n_starts=4)).fit(X[:120], y[:120]).history_
+        hm.SurvivalHarmonium(n_hidden=2, random_state=0, trainer=hm.Exact(n_starts=4)).fit(X[:100], y[:100]).history_
     )
 
 

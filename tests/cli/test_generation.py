@@ -79,7 +79,7 @@ def test_covariates_that_are_not_given_are_drawn(run, model_file, tmp_path):
     done = run("sample", model_file, "--given-covariates", tmp_path / "arms.csv", "-n", 5)
     found = pd.read_csv(io.StringIO(done.out))
     assert list(found["arm"]) == ["CP/CG"] * 5 + ["CP/CG+N"] * 5
-    assert found["age"].nunique() == 10
+    assert found["age"].nunique() > 6  # whole years
     assert "does not have are drawn: 'T-stage'" in done.err
 
 

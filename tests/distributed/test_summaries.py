@@ -27,9 +27,9 @@ def merged(parts):
 
 
 def assert_same_column(found, whole):
-    exact = {name: value for name, value in vars(whole).items() if name not in ("mean", "scale")}
+    exact = {name: value for name, value in vars(whole).items() if name not in ("mean", "deviation")}
     assert {name: vars(found)[name] for name in exact} == exact
-    np.testing.assert_allclose([found.mean, found.scale], [whole.mean, whole.scale], rtol=1e-12, atol=1e-12 * whole.scale)
+    np.testing.assert_allclose([found.mean, found.deviation], [whole.mean, whole.deviation], rtol=1e-12, atol=1e-12 * whole.deviation)
 
 
 @pytest.mark.parametrize("role", [None, "ignored"])
@@ -49,7 +49,8 @@ def test_numbers_of_any_size_are_merged(parts, unit):
     assert (found.role, found.levels, found.lowest, found.highest) == (whole.role, whole.levels, whole.lowest, whole.highest)
     size = max(abs(whole.lowest), abs(whole.highest)) if whole.role == "numeric" else 1.0
     assert found.mean == pytest.approx(whole.mean, rel=1e-12, abs=1e-12 * size)
-    assert found.scale == pytest.approx(whole.scale, rel=1e-6, abs=1e-12 * size)
+    assert found.deviation == pytest.approx(whole.deviation, rel=1e-6, abs=1e-12 * size)
+    assert found.scale == whole.scale
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,9 @@ def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_r
         return cells
     lower, upper = cells.bounds()
     for c, column in enumerate(encoding.modelled):
-        if column.role == "numeric":
+        if column.scale is not None:
             missing = np.isnan(lower[:, c])
-            lower[missing, c], upper[missing, c] = ((bound - column.mean) / column.scale for bound in (column.lowest, column.highest))
+            lower[missing, c], upper[missing, c] = column.scale.plausible_scores
     return Cells.from_bounds(cells.layout, lower, upper)
 
 

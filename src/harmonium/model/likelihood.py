@@ -23,7 +23,7 @@ def conditional_log_likelihood(encoding: Encoding, log_mass: LogMass, covariates
 
 
 def joint_log_likelihood(encoding: Encoding, log_mass: LogMass, covariates: Array, known: Endpoints) -> Array:
-    """Ln p of endpoints and covariates; numeric covariates count in their standardised unit."""
+    """Ln p of endpoints and covariates; numeric covariates count as scores."""
     return _log_likelihood(encoding, log_mass, covariates, known, entry_cells)
 
 

@@ -19,6 +19,7 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.numeric_scale import check_numeric_scale
 from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.typing import Array
@@ -49,11 +50,13 @@ class Encoding:
         roles: Mapping[Any, str] | None = None,
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
+        numeric_scale: str = "scores",
     ) -> tuple[Encoding, Array]:
         """Infer everything from a training table, whose encoded covariates are returned as well.
 
         All columns are looked at before anything is refused, so that one error lists every problem.
         """
+        check_numeric_scale(numeric_scale)
         frame = to_pandas(X)
         if not len(frame):
             raise TableError("the table has no rows")
@@ -67,7 +70,7 @@ class Encoding:
                 columns_of(frame, list(roles))
             for name in frame.columns:
                 with problems.catching():
-                    column, values = learn_column(frame[name], roles.get(name))
+                    column, values = learn_column(frame[name], roles.get(name), numeric_scale)
                     columns.append(column)
                     if values is not None:
                         numbers[name] = values
@@ -85,14 +88,16 @@ class Encoding:
         roles: Mapping[Any, str],
         time_scale: str,
         horizon: float | Mapping[str, float] | None,
+        numeric_scale: str = "scores",
     ) -> Encoding:
         """As ``learn``, from summaries of a table that lies elsewhere."""
+        check_numeric_scale(numeric_scale)
         found: list[Column] = []
         learned: tuple[LearnedEndpoint, ...] = ()
         with collecting_problems() as problems:
             for summary in columns:
                 with problems.catching():
-                    found.append(conclude_column(summary, roles.get(summary.name)))
+                    found.append(conclude_column(summary, roles.get(summary.name), numeric_scale))
             with problems.catching():
                 learned = conclude_endpoints(endpoints, time_scale, horizon)
         return cls(tuple(found), learned)
