@@ -4,6 +4,7 @@ Numeric columns were standardised then, and came back without their decimals.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from harmonium.engine.parameters import Parameters
 from harmonium.model.fitted import Fitted
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
+from harmonium.table.endpoint_summary import summarise_endpoints
 from harmonium.table.endpoints import parse_endpoints
+from tests.model.version_0_1_scale import OldScale
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 FOLDER = Path(__file__).parents[1] / "data" / "version_0_1"
@@ -31,7 +34,11 @@ class Study:
         self.X, self.y = hm.datasets.load_study(name)
         settings = self.tables["settings"]
         time_scale = settings.get("time_scale", "kaplan-meier")
-        encoding, _ = Encoding.learn(self.X, parse_endpoints(self.y), time_scale=time_scale, numeric_scale="linear")
+        known = parse_endpoints(self.y)
+        encoding, _ = Encoding.learn(self.X, known, time_scale=time_scale, numeric_scale="linear")
+        if time_scale == "kaplan-meier":
+            pairs = zip(encoding.endpoints, summarise_endpoints(known), strict=True)
+            encoding = replace(encoding, endpoints=tuple(replace(own, scale=OldScale(times)) for own, times in pairs))
         blocks = tuple(
             {name: self.arrays[f"parameter.{i}.{name}"] for name in block.unit.parameter_shapes(settings["n_hidden"])}
             for i, block in enumerate(encoding.layout.blocks)

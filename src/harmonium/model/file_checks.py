@@ -174,14 +174,18 @@ def _check_numeric_scale(what: str, scale: NumericScale) -> None:
 
 
 def _check_scale(scale: TimeScale) -> None:
-    knots, values = scale.knots, scale.values
+    knots, hazards = scale.knots, scale.hazards
     require(scale.name in TIME_SCALES, f"a time scale must be one of {', '.join(TIME_SCALES)}; found {scale.name!r}")
-    _check_numbers("the knots of a time scale", (*knots, *values), least=0.0)
+    smooth = scale.name == "kaplan-meier"
+    _check_numbers("the knots of a time scale", (*knots, *hazards), least=0.0)
     _check_numbers("the unit of a time scale", [scale.unit], least=0.0)
-    require(len(knots) == len(values) >= 2, f"a time scale needs two knots and as many values; found {len(knots)} and {len(values)}")
-    require(knots[0] == values[0] == 0.0 and values[-1] <= 1.0, "a time scale must begin at 0 and not exceed 1")
-    ascending = all(a < b for a, b in pairwise(knots)) and all(a <= b for a, b in pairwise(values))
-    require(ascending and values[-1] > 0.0, "a time scale must ascend")
-    endless = scale.horizon == math.inf and values[-1] < 1.0
-    right = endless or (type(scale.horizon) is float and 0.0 < scale.horizon < math.inf)
-    require(right, f"the horizon of a time scale must be a positive number; found {scale.horizon!r}")
+    _check_numbers("the end of a time scale", [scale.end], least=0.0)
+    require(scale.end > 0.0 and (scale.name != "log" or scale.unit > 0.0), "the end and the unit of a time scale must not be 0")
+    needed = len(knots) >= 2 and len(hazards) == len(knots) + 2 if smooth else not knots and not hazards
+    require(needed, f"a time scale needs two knots and two hazards more; found {len(knots)} and {len(hazards)}")
+    if smooth:
+        require(knots[0] == 0.0 and knots[-1] == 1.0, "the knots of a time scale must begin at 0 and end at 1")
+        require(all(a < b for a, b in pairwise(knots)), "a time scale must ascend")
+        require(min(hazards) > 0.0, "the hazards of a time scale must be positive")
+    right = scale.horizon == scale.end or (smooth and scale.horizon == math.inf)
+    require(right, f"the horizon of a time scale must be its end; found {scale.horizon!r} and {scale.end!r}")

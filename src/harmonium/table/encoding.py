@@ -159,15 +159,17 @@ class Encoding:
     def times(self, y: Endpoints) -> tuple[Array, Array]:
         """Bounds of all endpoints on their scales, NaN where nothing is known.
 
-        An event at time 0 has happened before the first positive time observed in training. Beyond the horizon a censored time is
-        event-free almost until there, and an event takes place there.
+        An event at time 0 has happened before the first positive time observed in training. Beyond a horizon a censored time is
+        event-free almost until there, and an event takes place there. Beyond follow-up, of an event only that is known.
         """
         lower, upper = np.empty_like(y.lower), np.empty_like(y.upper)
         for e, learned in enumerate(self.endpoints):
-            scale, event, at_zero = learned.scale, y.event[:, e], y.upper[:, e] == 0.0
+            scale, at_zero = learned.scale, y.upper[:, e] == 0.0
+            point = y.event[:, e] & ~at_zero & scale.is_timed(y.lower[:, e])
             start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, learned.first_time, y.upper[:, e]))
-            lower[:, e] = np.where(event & ~at_zero, event_position(start), _inside(start))
-            upper[:, e] = np.where(event & ~at_zero, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
+            end = np.where(y.upper[:, e] > scale.end, 1.0, end)
+            lower[:, e] = np.where(point, event_position(start), _inside(start))
+            upper[:, e] = np.where(point, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
         unknown = y.unknown
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper
