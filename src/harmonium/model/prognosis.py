@@ -116,7 +116,7 @@ class Prognosis(ABC):
         positions = event_position(scale.to_unit(at))
         with np.errstate(invalid="ignore"):
             hazard = self._hazard(e, positions) * np.exp(scale.log_slope(at))
-        return np.where(at >= scale.horizon, np.inf, hazard)
+        return np.where((at >= scale.end) & (scale.reach == 1.0), np.inf, hazard)
 
     def quantile(self, endpoint: str | None = None, q: float = 0.5) -> Array:
         """The time until which the event has happened with probability ``q`` (eq. 24), (rows,).
