@@ -242,6 +242,16 @@ def test_the_unit_of_time_does_not_matter(name, size):
     np.testing.assert_allclose(scaled.log_slope(size * lower), scale.log_slope(lower) - np.log(size), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("step", [0.02, 0.2])
+def test_a_jitter_of_tied_times_does_not_matter(step):
+    lower, upper = recordings(400)
+    lower, upper = np.ceil(lower / step) * step, np.ceil(upper / step) * step
+    jitter = 1.0 + 1e-9 * np.random.default_rng(1).uniform(-1.0, 1.0, lower.size)
+    scale, moved = (fit_time_scale("kaplan-meier", factor * lower, factor * upper) for factor in (1.0, jitter))
+    times = np.linspace(0.0, 0.999 * scale.end, 100)
+    np.testing.assert_allclose(moved.to_unit(times), scale.to_unit(times), atol=1e-6)
+
+
 @pytest.mark.parametrize("name", TIME_SCALES)
 @pytest.mark.parametrize("horizon", [2.9, 0.0, -1.0, np.nan, INF, "10"])
 def test_a_horizon_before_the_last_recording_is_refused(name, horizon):

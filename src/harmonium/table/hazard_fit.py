@@ -37,7 +37,7 @@ def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
     lower, upper = times.lower.copy(), np.where(ends, times.upper, times.lower)
     ties = TiedTimes.of(times)
     rows, place = ties.places(times.lower, times.event)
-    lower[rows] = ties.lower[place]
+    lower[rows], upper[rows] = ties.lower[place], ties.last[place]
     lower, upper, count = lower / end, np.minimum(upper / end, 1.0), times.count.astype(np.float64)
     middle = np.where(ends, 0.5 * (lower + upper), lower)
     seen = ends & (middle > 0.0)
@@ -61,10 +61,11 @@ def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
 
 def _knots(events: Array, count: Array, last: float) -> Array:
     """0, some quantiles of the events, the last one if follow-up goes on for long, the last time, and 1."""
-    n_inner = int(np.clip(events.size**0.4, 0, _MOST_KNOTS))
-    order = np.argsort(events)
-    share = (np.cumsum(count[order]) - 0.5 * count[order]) / count.sum()
-    inner = np.interp(np.arange(1, n_inner + 1) / (n_inner + 1.0), share, events[order])
+    distinct, place = np.unique(events, return_inverse=True)
+    n_inner = int(np.clip(distinct.size**0.4, 0, _MOST_KNOTS))
+    number = np.bincount(place, count)
+    share = (np.cumsum(number) - 0.5 * number) / count.sum()
+    inner = np.interp(np.arange(1, n_inner + 1) / (n_inner + 1.0), share, distinct)
     late = [time for time in (float(events.max()), *np.linspace(last, 1.0, 4 if last < _LATE else 1, endpoint=False)) if time < _LATE]
     out = [0.0]
     for knot in sorted({*inner.tolist(), *late}):
