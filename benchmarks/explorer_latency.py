@@ -69,7 +69,7 @@ def _patient(app: Any, schema: Schema, number: int) -> Row:
     numbers, levels = [], []
     for i, column in enumerate(schema.columns):
         if column.role == "numeric":
-            value = f"{rng.normal(column.mean, column.scale):.1f}" if rng.random() < 0.7 else ""
+            value = f"{rng.normal(column.mean, column.deviation):.1f}" if rng.random() < 0.7 else ""
             numbers.append({"id": {"type": "number", "index": i}, "property": "value", "value": value})
         else:
             value = str(rng.integers(len(column.levels))) if rng.random() < 0.7 else ""

@@ -11,6 +11,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.engine.parameters import Parameters
+from harmonium.errors import ExtrapolationWarning
 from harmonium.model.fitted import Fitted
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
@@ -46,8 +47,8 @@ def steep(X, y, rate):
 
 
 @FAR
-@pytest.mark.parametrize("until", [10.0, 60.0, 1e3, 1e6, 1e12])
-def test_the_restricted_mean_is_right_however_far_the_horizon(model, nvalt8, until):
+@pytest.mark.parametrize("until", [1e-3, 10.0, 60.0, 96.0])
+def test_the_restricted_mean_is_right_until_follow_up_ends(model, nvalt8, until):
     X, y = nvalt8
     for given in (None, hm.landmark(y, 20.0)):
         prognosis = model.prognosis(X[:3], given=None if given is None else given[:3])
@@ -67,8 +68,19 @@ def area_below(prognosis, until):
 @FAR
 def test_the_restricted_mean_grows_with_the_horizon(model, nvalt8):
     prognosis = model.prognosis(nvalt8[0])
-    means = np.stack([prognosis.restricted_mean("os", until=until) for until in (50.0, 100.0, 1e3, 1e4, 1e6)])
+    means = np.stack([prognosis.restricted_mean("os", until=until) for until in (1.0, 50.0, 96.0)])
     assert (np.diff(means, axis=0) >= -1e-9).all()
+
+
+def test_beyond_follow_up_there_is_no_mean_unless_the_event_is_known(model, nvalt8):
+    X, y = nvalt8
+    known = y[("os", "lower")] == y[("os", "upper")]
+    with pytest.warns(ExtrapolationWarning, match=r"the mean until 1000 is not known: endpoint 'os' was observed until 96\.13"):
+        found = model.prognosis(X, given=y).restricted_mean("os", until=1e3)
+    np.testing.assert_array_equal(found[known], y.loc[known, ("os", "lower")])
+    assert np.isnan(found[~known]).all()
+    with pytest.warns(ExtrapolationWarning):
+        assert np.isnan(model.predict_restricted_mean(X[:2], until=97.0, endpoint="os")).all()
 
 
 @FAR
@@ -98,10 +110,24 @@ def test_a_hazard_is_found_where_survival_is_too_small_for_a_number(nvalt8):
 
 
 @FAR
-def test_a_hazard_far_beyond_follow_up_is_that_of_the_tail(model, nvalt8):
-    hazard = model.prognosis(nvalt8[0][:4]).hazard("os", [1e3, 1e4, 1e6, 1e15])
-    assert np.isfinite(hazard).all()
-    np.testing.assert_allclose(hazard[:, 1:], model.encoding_.scales[0].rate, rtol=1e-6)
+def test_beyond_follow_up_hazard_and_density_are_not_known_and_survival_is_a_bound(model, nvalt8):
+    prognosis, end = model.prognosis(nvalt8[0][:4]), model.encoding_.scales[0].end
+    for question in (prognosis.hazard, prognosis.density):
+        found = question("os", [end, 1.01 * end, 1e3, np.inf])
+        assert np.isfinite(found[:, 0]).all()
+        assert np.isnan(found[:, 1:]).all()
+    alive = prognosis.survival("os", [end, 1.01 * end, 1e3, np.inf])
+    np.testing.assert_array_equal(alive, np.repeat(alive[:, :1], 4, axis=1))
+
+
+def test_an_event_beyond_follow_up_counts_as_one_that_is_late(model, nvalt8):
+    X, y = nvalt8
+    late = y[:1].copy()
+    late.loc[:, ("os", ["lower", "upper"])] = 500.0
+    late.loc[:, ("rfs", ["lower", "upper"])] = (0.0, np.inf)
+    end = model.encoding_.scales[0].end
+    alive = model.predict_survival_function(X[:1], endpoint="os", times=[end], return_array=True)[0, 0]
+    assert model.log_likelihood(X[:1], late)[0] == pytest.approx(np.log(alive), abs=1e-6)
 
 
 # --- density near zero ---

@@ -39,6 +39,9 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         How time is mapped to the unit interval.
     horizon : float or mapping of endpoint to float, optional
         Where the time scale ends; by default just beyond the last observed time, or nowhere ("kaplan-meier").
+    numeric_scale : "scores" or "linear"
+        How numbers are mapped to those that a Gaussian unit takes: smooth normal scores, or standard deviations from the mean (the
+        paper's).
     roles : mapping, optional
         Roles of columns, where they should not be inferred: "numeric", "binary", "categorical" or "ignored".
     trainer : "auto", "exact", "contrastive", Exact or Contrastive
@@ -101,6 +104,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         objective: str | float = "conditional",
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
+        numeric_scale: str = "scores",
         roles: Mapping[Any, str] | None = None,
         trainer: str | Trainer = "auto",
         warm_start: bool = False,
@@ -113,6 +117,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         self.objective = objective
         self.time_scale = time_scale
         self.horizon = horizon
+        self.numeric_scale = numeric_scale
         self.roles = roles
         self.trainer = trainer
         self.warm_start = warm_start
@@ -193,7 +198,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     def recipe(self) -> Recipe:
         """The settings that describe the model."""
-        return Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer)
+        return Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.numeric_scale)
 
     def _name_features(self, X: Any) -> None:
         names = [column.name for column in self.encoding_.columns]

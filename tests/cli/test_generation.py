@@ -60,7 +60,8 @@ def test_a_cohort_is_that_of_the_library(run, model_file, model, tmp_path):
         pd.testing.assert_frame_equal(found[X.columns], X, check_dtype=False)
         np.testing.assert_array_equal(found["os_time"], y["os", "lower"])
         np.testing.assert_array_equal(found["os_event"], y["os", "lower"] == y["os", "upper"])
-        assert found["os_event"].all() != censored
+        late = found["os_time"][found["os_event"] == 0]
+        assert (late < 96.0).any() == censored  # otherwise only those without event until the end of follow-up are censored
 
 
 def test_a_cohort_given_covariates(run, csv, model_file, model, X, study, tmp_path):
@@ -79,7 +80,7 @@ def test_covariates_that_are_not_given_are_drawn(run, model_file, tmp_path):
     done = run("sample", model_file, "--given-covariates", tmp_path / "arms.csv", "-n", 5)
     found = pd.read_csv(io.StringIO(done.out))
     assert list(found["arm"]) == ["CP/CG"] * 5 + ["CP/CG+N"] * 5
-    assert found["age"].nunique() == 10
+    assert found["age"].nunique() > 6  # whole years
     assert "does not have are drawn: 'T-stage'" in done.err
 
 

@@ -162,4 +162,4 @@ def test_what_is_not_given_and_what_is_extrapolated_is_said(run, csv, model_file
         "predict", model_file, csv, "--endpoint", "os", "--times", "24,5000", "--given", "rfs=rfs_mth,rfs_event", "-o", tmp_path / "p.csv"
     )
     assert "warning: an event is given, and nothing about 'os': if there had been no such event by then, give that too" in done.err
-    assert "warning: 5000 lies beyond the last observed time of 'os' in training, 96.1314: an extrapolation" in done.err
+    assert "warning: 5000 lies beyond the last observed time of 'os' in training, 96.1314: survival there is at most" in done.err

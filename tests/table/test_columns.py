@@ -74,7 +74,7 @@ def test_roles_can_be_given(values, role, levels):
     assert (found.role, found.levels) == (role, levels)
 
 
-def test_numbers_are_standardised():
+def test_numbers_become_scores_with_mean_0_and_deviation_1():
     codes = column([1.0, 2.0, NAN, 6.0]).encode(pd.Series([1.0, 2.0, NAN, 6.0]))
     assert np.nanmean(codes) == pytest.approx(0.0, abs=1e-15)
     assert np.nanstd(codes) == pytest.approx(1.0)
@@ -82,7 +82,7 @@ def test_numbers_are_standardised():
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-6, 1e9, 1e300])
-def test_numbers_of_any_size_are_standardised(size):
+def test_numbers_of_any_size_have_the_same_scores(size):
     values = size * np.array([1.0, 2.0, 6.0])
     assert column(values).encode(pd.Series(values)) == pytest.approx(column([1.0, 2.0, 6.0]).encode(pd.Series([1.0, 2.0, 6.0])))
 

@@ -107,7 +107,7 @@ def test_the_sample_does_not_depend_on_how_the_table_is_cut():
 def fitted(sample_rows, n_jobs=1, rows=3000, n_starts=3):
     X, y = both(cohort(rows, ties=True))
     trainer = Exact(n_starts=n_starts, sample_rows=sample_rows)
-    return hm.SurvivalHarmonium(2, trainer=trainer, random_state=0, n_jobs=n_jobs).fit(X, y)
+    return hm.SurvivalHarmonium(1, trainer=trainer, random_state=0, n_jobs=n_jobs).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_a_fit_that_was_cut_short_says_so():
 
 def test_training_goes_on_from_where_it_ended(sampled):
     X, y = both(cohort(3000, ties=True))
-    again = hm.SurvivalHarmonium(2, trainer=Exact(sample_rows=1000), warm_start=True, random_state=0)
+    again = hm.SurvivalHarmonium(1, trainer=Exact(sample_rows=1000), warm_start=True, random_state=0)
     again.fitted_ = sampled.fitted_
     again.fit(X, y)
     assert again.history_["stage"].unique().tolist() == ["all rows"]

@@ -33,7 +33,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_hidden, objective, time_scale, horizon, roles, verbose, random_state
+    n_hidden, objective, time_scale, horizon, numeric_scale, roles, verbose, random_state
         As in :class:`harmonium.SurvivalHarmonium`.
     trainer : "auto", "exact" or Exact
         Only the exact trainer works on many machines.
@@ -76,6 +76,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         objective: str | float = "conditional",
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
+        numeric_scale: str = "scores",
         roles: Mapping[Any, str] | None = None,
         trainer: str | Trainer = "auto",
         verbose: bool = False,
@@ -86,6 +87,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         self.objective = objective
         self.time_scale = time_scale
         self.horizon = horizon
+        self.numeric_scale = numeric_scale
         self.roles = roles
         self.trainer = trainer
         self.verbose = verbose
@@ -106,7 +108,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        recipe = Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer)
+        recipe = Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.numeric_scale)
         if not isinstance(recipe.resolved(), Exact):
             raise ValueError(
                 f"many machines need the exact trainer, with at most 14 hidden units; found {self.trainer!r} and n_hidden={self.n_hidden}"

@@ -26,7 +26,7 @@ class Schema:
         Covariates that take part in the model.
     endpoints : tuple of str
     last : tuple of float
-        The last observed time of each endpoint in training: beyond it, answers are extrapolations.
+        The last observed time of each endpoint in training: beyond it, survival is a bound, and times are not known.
     unit : str
         Of time, such as "months"; empty if it is not known.
     """
@@ -76,10 +76,10 @@ def number(value: float) -> str:
     Examples
     --------
     >>> number(41.2345), number(12345.6), number(float("inf"))
-    ('41.2', '12346', 'never')
+    ('41.2', '12346', 'not reached')
     """
     if np.isposinf(value):
-        return "never"
+        return "not reached"
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 

@@ -15,6 +15,7 @@ from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.columns import ROLES, Column
 from harmonium.table.encoding import Encoding
 from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.numeric_scale import NUMERIC_SCALES, NumericScale
 from harmonium.table.time_scale import TIME_SCALES, TimeScale
 
 __all__ = ["check_encoding", "check_training", "require"]
@@ -70,6 +71,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "n_hidden": ("a whole number", _is_whole),
     "objective": ('"conditional", "joint" or a number between 0 and 1', _is_objective),
     "time_scale": (f"one of {', '.join(TIME_SCALES)}", lambda value: value in TIME_SCALES),
+    "numeric_scale": (f"one of {', '.join(NUMERIC_SCALES)}", lambda value: value in NUMERIC_SCALES),
     "horizon": ("nothing, a positive number, or one for each endpoint", _is_horizon),
     "roles": (f"nothing, or one of {', '.join(ROLES)} for each column", _is_roles),
     "trainer": ("auto, exact or contrastive, or a trainer's settings", _is_trainer),
@@ -147,20 +149,43 @@ def _check_column(column: Column) -> None:
     _check_numbers(f"the mean of {where}", [column.mean])
     ranged = column.role != "numeric" or (type(column.lowest) is type(column.highest) is float and column.lowest <= column.highest)
     require(ranged, f"the range of {where} must be two ascending numbers; found {column.lowest!r} and {column.highest!r}")
-    _check_numbers(f"the scale of {where}", [column.scale], least=0.0)
+    _check_numbers(f"the standard deviation of {where}", [column.deviation], least=0.0)
     _check_numbers(f"the missing fraction of {where}", [column.missing, 1.0 - column.missing], least=0.0)
-    require(column.scale > 0.0, f"the scale of {where} must not be 0")
+    require((column.role == "numeric") == (column.scale is not None), f"the scale of {where} is there if it is numeric, and only then")
+    if column.scale is not None:
+        _check_numeric_scale(f"the scale of {where}", column.scale)
+
+
+def _check_numeric_scale(what: str, scale: NumericScale) -> None:
+    knots, scores, grid = scale.knots, scale.scores, scale.grid
+    require(scale.name in NUMERIC_SCALES, f"{what} must be one of {', '.join(NUMERIC_SCALES)}; found {scale.name!r}")
+    _check_numbers(f"the knots of {what}", (*knots, *scores))
+    require(len(knots) == len(scores) >= 2, f"{what} needs two knots and as many scores; found {len(knots)} and {len(scores)}")
+    require(scale.name != "linear" or len(knots) == 2, f"{what} is linear and needs two knots; found {len(knots)}")
+    require(all(a < b for own in (knots, scores) for a, b in pairwise(own)), f"{what} must ascend")
+    for heap in scale.heaps:
+        right = all(type(number) is float for number in (heap.value, heap.lower, heap.upper)) and heap.lower < heap.upper
+        require(right and math.isfinite(heap.value), f"a heap of {what} must be a number and two ascending scores; found {heap}")
+    whole = grid is None or (all(type(number) is int for number in (grid.origin, grid.step)) and grid.decimals in range(9))
+    require(whole and (grid is None or grid.step > 0), f"the grid of {what} must be whole numbers; found {grid}")
+    bounds = (scale.floor, scale.lowest, scale.highest, scale.ceiling)
+    ascending = all(type(bound) is float for bound in bounds) and all(a <= b for a, b in pairwise(bounds))
+    require(ascending, f"the bounds of {what} must be ascending numbers; found {bounds}")
 
 
 def _check_scale(scale: TimeScale) -> None:
-    knots, values = scale.knots, scale.values
+    knots, hazards = scale.knots, scale.hazards
     require(scale.name in TIME_SCALES, f"a time scale must be one of {', '.join(TIME_SCALES)}; found {scale.name!r}")
-    _check_numbers("the knots of a time scale", (*knots, *values), least=0.0)
+    smooth = scale.name == "kaplan-meier"
+    _check_numbers("the knots of a time scale", (*knots, *hazards), least=0.0)
     _check_numbers("the unit of a time scale", [scale.unit], least=0.0)
-    require(len(knots) == len(values) >= 2, f"a time scale needs two knots and as many values; found {len(knots)} and {len(values)}")
-    require(knots[0] == values[0] == 0.0 and values[-1] <= 1.0, "a time scale must begin at 0 and not exceed 1")
-    ascending = all(a < b for a, b in pairwise(knots)) and all(a <= b for a, b in pairwise(values))
-    require(ascending and values[-1] > 0.0, "a time scale must ascend")
-    endless = scale.horizon == math.inf and values[-1] < 1.0
-    right = endless or (type(scale.horizon) is float and 0.0 < scale.horizon < math.inf)
-    require(right, f"the horizon of a time scale must be a positive number; found {scale.horizon!r}")
+    _check_numbers("the end of a time scale", [scale.end], least=0.0)
+    require(scale.end > 0.0 and (scale.name != "log" or scale.unit > 0.0), "the end and the unit of a time scale must not be 0")
+    needed = len(knots) >= 2 and len(hazards) == len(knots) + 2 if smooth else not knots and not hazards
+    require(needed, f"a time scale needs two knots and two hazards more; found {len(knots)} and {len(hazards)}")
+    if smooth:
+        require(knots[0] == 0.0 and knots[-1] == 1.0, "the knots of a time scale must begin at 0 and end at 1")
+        require(all(a < b for a, b in pairwise(knots)), "a time scale must ascend")
+        require(min(hazards) > 0.0, "the hazards of a time scale must be positive")
+    right = scale.horizon == scale.end or (smooth and scale.horizon == math.inf)
+    require(right, f"the horizon of a time scale must be its end; found {scale.horizon!r} and {scale.end!r}")

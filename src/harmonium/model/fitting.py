@@ -37,6 +37,7 @@ class Recipe:
     horizon: float | Mapping[str, float] | None
     roles: Mapping[Any, str] | None
     trainer: str | Trainer
+    numeric_scale: str = "scores"
 
     @property
     def conditional(self) -> float:
@@ -58,6 +59,7 @@ class Recipe:
             "n_hidden": int(self.n_hidden),
             "objective": self.objective,
             "time_scale": self.time_scale,
+            "numeric_scale": self.numeric_scale,
             "horizon": dict(self.horizon) if isinstance(self.horizon, Mapping) else self.horizon,
             "roles": None if self.roles is None else dict(self.roles),
             "trainer": describe_trainer(self.resolved()),
@@ -104,7 +106,7 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
     known = parse_endpoints(y)
     check_index(X, y)
     if start is None:
-        return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon), known)
+        return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale), known)
     if start.n_hidden != recipe.n_hidden:
         raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
     names = start.encoding.endpoint_names

@@ -38,7 +38,7 @@ def impute(
     cells = _draw_from(encoding, covariates, known, within_range)
     index = frame.index if y is None or not hasattr(y, "index") else y.index
     return [
-        (_completed(encoding, frame, values), _events_at(encoding, _drawn_times(encoding, values, known)).to_frame(index))
+        (_completed(encoding, frame, values), _events_at(encoding, _drawn_times(encoding, values, known), known.lower).to_frame(index))
         for values in fitted.draw(cells, known, n_draws, rng)
     ]
 
@@ -56,8 +56,8 @@ def sample(
     cells = _draw_from(encoding, np.repeat(covariates, n_samples, axis=0), known, within_range=True)
     values = next(fitted.draw(cells, known, 1, rng))
     times = _drawn_times(encoding, values, known)
-    follow_up = _drawn_follow_up(encoding, len(times), rng) if censored else np.full_like(times, np.inf)
-    return encoding.decode_covariates(values[:, : covariates.shape[1]]), _events_at(encoding, times, follow_up).to_frame()
+    follow_up = _drawn_follow_up(encoding, len(times), rng) if censored else None
+    return encoding.decode_covariates(values[:, : covariates.shape[1]]), _events_at(encoding, times, known.lower, follow_up).to_frame()
 
 
 def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
@@ -86,14 +86,14 @@ def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_r
         return cells
     lower, upper = cells.bounds()
     for c, column in enumerate(encoding.modelled):
-        if column.role == "numeric":
+        if column.scale is not None:
             missing = np.isnan(lower[:, c])
-            lower[missing, c], upper[missing, c] = ((bound - column.mean) / column.scale for bound in (column.lowest, column.highest))
+            lower[missing, c], upper[missing, c] = column.scale.plausible_scores
     return Cells.from_bounds(cells.layout, lower, upper)
 
 
 def _drawn_times(encoding: Encoding, values: Array, known: Endpoints) -> Array:
-    """Drawn event times in the user's unit, never outside what is known of them."""
+    """Drawn event times in the user's unit, never outside what is known of them; infinite beyond follow-up."""
     times = encoding.decode_times(np.minimum(values[:, len(encoding.modelled) :], 1.0 - 1e-12))
     at_zero = known.upper == 0.0
     upper = np.where(at_zero, [endpoint.first_time for endpoint in encoding.endpoints], known.upper)
@@ -105,9 +105,10 @@ def _drawn_follow_up(encoding: Encoding, n: int, rng: np.random.Generator) -> Ar
     return np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
 
 
-def _events_at(encoding: Encoding, times: Array, follow_up: Array | None = None) -> Endpoints:
-    """Endpoints with events at given times, or censored at the end of follow-up."""
-    end = np.full_like(times, np.inf) if follow_up is None else follow_up
+def _events_at(encoding: Encoding, times: Array, since: Array, follow_up: Array | None = None) -> Endpoints:
+    """Endpoints with events at given times, or censored at the end of follow-up, beyond which there are no times of events."""
+    last = np.maximum([scale.end for scale in encoding.scales], since)
+    end = np.where(np.isinf(times), last, np.inf) if follow_up is None else follow_up
     last = np.minimum(times, end)
     return Endpoints(encoding.endpoint_names, last, np.where(times <= end, last, np.inf), np.zeros_like(times))
 

@@ -18,12 +18,15 @@ LogMass = Callable[[Cells], Array]
 
 
 def conditional_log_likelihood(encoding: Encoding, log_mass: LogMass, covariates: Array, known: Endpoints) -> Array:
-    """Ln p of the endpoints given the covariates, in the user's unit of time (eq. 8 and eq. 9)."""
+    """Ln p of the endpoints given the covariates, in the user's unit of time (eq. 8 and eq. 9).
+
+    An event beyond follow-up counts as what is known of it: the probability of an event that late.
+    """
     return _log_likelihood(encoding, log_mass, covariates, known, conditioned_cells)
 
 
 def joint_log_likelihood(encoding: Encoding, log_mass: LogMass, covariates: Array, known: Endpoints) -> Array:
-    """Ln p of endpoints and covariates; numeric covariates count in their standardised unit."""
+    """Ln p of endpoints and covariates; numeric covariates count as scores."""
     return _log_likelihood(encoding, log_mass, covariates, known, entry_cells)
 
 
@@ -34,6 +37,6 @@ def _log_likelihood(
     given = denominator(cells, encoding.entry(known))
     slopes = np.zeros(cells.n_rows)
     for e, scale in enumerate(encoding.scales):
-        exact = known.event[:, e] & (known.lower[:, e] > 0.0)
+        exact = known.event[:, e] & (known.lower[:, e] > 0.0) & scale.is_timed(known.lower[:, e])
         slopes[exact] += scale.log_slope(known.lower[exact, e])
     return log_mass(cells) - log_mass(given) + slopes

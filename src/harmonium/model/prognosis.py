@@ -20,16 +20,13 @@ from harmonium.model.hidden import Answer, stacked
 from harmonium.model.quantiles import invert_survival
 from harmonium.model.restricted_mean import restricted_mean
 from harmonium.model.rows import Rows
-from harmonium.table.checks import check_times
+from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.encoding import Encoding, event_position
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["ModelPrognosis", "Prognosis", "endpoint_place"]
-
-_END = 1.0 - 1e-9  # positions beyond which an endless time scale has its limit
-
 
 Joint = Callable[[Rows, list[int], list[Array]], Answer]
 """A question about several columns of some rows at once."""
@@ -81,6 +78,8 @@ class Prognosis(ABC):
     def survival(self, endpoint: str | None = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
         """Probability of no event until each time (eq. 20), (rows, times).
 
+        Beyond follow-up it is a bound: survival at the end of follow-up, which later survival does not exceed.
+
         With ``return_diagnostics`` also an :class:`~harmonium.model.hidden.Answer` that has Monte-Carlo errors, which are zero in rows
         that were not sampled.
         """
@@ -99,7 +98,10 @@ class Prognosis(ABC):
             return np.asarray(-np.log(self.survival(endpoint, times)) + 0.0)
 
     def density(self, endpoint: str | None = None, times: Any = None) -> Array:
-        """Density of the event time (eq. 23), (rows, times), in one over the unit of time; NaN in rows whose event time is given."""
+        """Density of the event time (eq. 23), (rows, times), in one over the unit of time.
+
+        NaN in rows whose event time is given, and beyond follow-up.
+        """
         e, at = self._asked(endpoint, times)
         scale = self._scale(e)
         return self._density(e, event_position(scale.to_unit(at))) * np.exp(scale.log_slope(at))
@@ -107,21 +109,19 @@ class Prognosis(ABC):
     def hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
         """Density over survival (eq. 23), (rows, times), in one over the unit of time.
 
-        Infinite where a time scale ends, and nobody survives.
+        Infinite from a horizon on, where nobody survives; NaN beyond follow-up.
         """
         e, at = self._asked(endpoint, times)
         scale = self._scale(e)
         positions = event_position(scale.to_unit(at))
         with np.errstate(invalid="ignore"):
             hazard = self._hazard(e, positions) * np.exp(scale.log_slope(at))
-        if np.isinf(scale.horizon):
-            hazard[:, positions > _END] = scale.rate  # the tail is exponential
-        return np.where(at >= scale.horizon, np.inf, hazard)
+        return np.where((at >= scale.end) & (scale.reach == 1.0), np.inf, hazard)
 
     def quantile(self, endpoint: str | None = None, q: float = 0.5) -> Array:
         """The time until which the event has happened with probability ``q`` (eq. 24), (rows,).
 
-        With the Kaplan-Meier time scale, times beyond follow-up are extrapolations: exponential beyond the last event.
+        Infinite where it is not reached until the end of follow-up.
         """
         e = self._place(endpoint)
         if not (isinstance(q, Real) and 0.0 < q < 1.0):
@@ -134,11 +134,20 @@ class Prognosis(ABC):
         return self.quantile(endpoint, 0.5)
 
     def restricted_mean(self, endpoint: str | None = None, *, until: float) -> Array:
-        """Mean of the event time or ``until``, whichever comes first (eq. 24): the area under the survival curve, (rows,)."""
+        """Mean of the event time or ``until``, whichever comes first (eq. 24): the area under the survival curve, (rows,).
+
+        NaN if that is beyond follow-up, unless the event itself is given.
+        """
         e = self._place(endpoint)
         if not (isinstance(until, Real) and 0.0 < until < np.inf):
             raise ValueError(f"until must be a positive time; found {until!r}")
-        return self._restricted_mean(e, float(until))
+        scale, until = self._scale(e), float(until)
+        if scale.is_timed(np.array(until)):
+            return self._restricted_mean(e, until)
+        if self.warns:
+            warn_of_no_mean(self.encoding.endpoints[e], until)
+        seen = np.zeros(self.n_rows, dtype=bool) if self.known is None else self.known.event[:, e]
+        return np.where(seen, np.minimum(until, self.known.lower[:, e] if self.known is not None else 0.0), np.nan)
 
     def risk(self, endpoint: str | None = None) -> Array:
         """Higher means sooner: minus the mean event time on the time scale, (rows,)."""

@@ -155,7 +155,7 @@ class SurvivalModel(ABC):
         y : DataFrame or structured array
             What was observed, as in ``fit``.
         kind : "conditional" or "joint"
-            Of the endpoints given the covariates, or of both. Numeric covariates count in their standardised unit. Beyond 14 hidden units
+            Of the endpoints given the covariates, or of both. Numeric covariates count as scores. Beyond 14 hidden units
             it is estimated by annealed importance sampling, unless little of a row is unobserved.
 
         Returns
@@ -191,7 +191,8 @@ class SurvivalModel(ABC):
         n_draws : int
             Completed tables, for multiple imputation: analyse each and combine the results with :func:`harmonium.pool`.
         within_range : bool
-            Draw numeric covariates only between the smallest and the largest value in training.
+            Draw numeric covariates only inside the range in training, without outliers and with a margin of a twentieth where
+            nothing shows a bound. Otherwise values up to as far again outside are possible, though rare.
         random_state : int or numpy.random.Generator, optional
 
         Returns
@@ -237,7 +238,8 @@ class SurvivalModel(ABC):
         Returns
         -------
         X, y : DataFrame
-            Numeric covariates lie in the range seen in training; event times are in the user's unit.
+            Numeric covariates are of the kind seen in training (whole numbers, decimals, bounds), in their range or a little beyond;
+            event times are in the user's unit.
 
         Examples
         --------

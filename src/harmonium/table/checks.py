@@ -39,6 +39,7 @@ __all__ = [
     "has_other_labels",
     "warn_of_ignored",
     "warn_of_leak",
+    "warn_of_no_mean",
 ]
 
 _FEW_ROWS, _LARGE_PART = 10, 0.25  # of rows in which a covariate equals an observed time, beyond which that is no coincidence
@@ -156,9 +157,25 @@ def check_times(endpoint: LearnedEndpoint, times: Array) -> None:
         shown = ", ".join(f"{time:g}" for time in late[:3]) + (", ..." if late.size > 3 else "")
         verb = "lies" if late.size == 1 else "lie"
         warn(
-            f"{shown} {verb} beyond the last observed time of {endpoint.name!r} in training, {last:g}: an extrapolation",
+            f"{shown} {verb} beyond the last observed time of {endpoint.name!r} in training, {last:g}: {_what_is_known(endpoint)}",
             ExtrapolationWarning,
         )
+
+
+def _what_is_known(endpoint: LearnedEndpoint) -> str:
+    """Of times beyond follow-up."""
+    if endpoint.scale.reach == 1.0:
+        return "an extrapolation to the horizon"
+    return "survival there is at most what it is at the last observed time, and hazards are not known"
+
+
+def warn_of_no_mean(endpoint: LearnedEndpoint, until: float) -> None:
+    """A restricted mean beyond follow-up is not known."""
+    warn(
+        f"the mean until {until:g} is not known: endpoint {endpoint.name!r} was observed until {endpoint.scale.end:g} in training; "
+        "ask until then",
+        ExtrapolationWarning,
+    )
 
 
 def check_given(names: Iterable[str], known: Endpoints) -> None:

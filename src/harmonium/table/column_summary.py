@@ -9,7 +9,7 @@ nullable, and a part without a single value has no say. Text in one part and num
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -20,6 +20,7 @@ from pandas.api import types
 
 from harmonium.errors import TableError
 from harmonium.table.frames import numbers_of, row_of
+from harmonium.table.tally import NOTHING, Tally
 from harmonium.typing import Array
 
 __all__ = ["ColumnSummary", "Moments", "finite_numbers", "summarise_column"]
@@ -79,6 +80,8 @@ class ColumnSummary:
         Up to three distinct numbers.
     moments : Moments or None
         Of numbers.
+    tally : Tally
+        Distinct numbers, and how often they occur.
     levels : frozenset
         Distinct values, unless the column is certainly one of numbers.
     categories, ordered
@@ -94,6 +97,7 @@ class ColumnSummary:
     kind: str
     distinct: tuple[float, ...] = ()
     moments: Moments | None = None
+    tally: Tally = field(default=NOTHING, compare=False)
     levels: frozenset[Any] = frozenset()
     categories: tuple[Any, ...] = ()
     ordered: bool = False
@@ -134,6 +138,7 @@ class ColumnSummary:
             kind=kind,
             distinct=tuple(sorted({*self.distinct, *other.distinct})[:_ENOUGH]),
             moments=moments,
+            tally=self.tally.merged(other.tally),
             levels=self.levels | other.levels,
             categories=tuple(dict.fromkeys((*self.categories, *other.categories))) if content == "category" else (),
         )
@@ -178,8 +183,8 @@ def summarise_column(series: pd.Series, role: str | None = None, part: int = 0) 
     summary = ColumnSummary(series.name, n_rows, n_missing, content, kind, part=part)
     if numbers is not None:
         observed = numbers[~np.isnan(numbers)]
-        distinct = tuple(map(float, np.unique(observed)[:_ENOUGH]))
-        summary = replace(summary, moments=Moments.of(observed), distinct=distinct)
+        tally = Tally.of(observed)
+        summary = replace(summary, moments=Moments.of(observed), tally=tally, distinct=tuple(map(float, tally.values[:_ENOUGH])))
     if summary.is_numeric_as(role):
         return summary, numbers
     if content == "category":

@@ -2,7 +2,7 @@
 
 Roles are inferred, or given by the user:
 
-* **numeric**: numbers with more than two distinct values; standardised.
+* **numeric**: numbers with more than two distinct values; mapped to normal scores (:mod:`harmonium.table.numeric_scale`).
 * **binary**: booleans, or two distinct values of any kind.
 * **categorical**: text or pandas categories with more than two levels.
 * **ignored**: nothing but missing values, or one value: such a column carries no information and takes no part in the model.
@@ -22,6 +22,7 @@ import pandas as pd
 from harmonium.errors import TableError, UnseenLevelWarning, warn
 from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
 from harmonium.table.frames import as_typed, distinct_values, row_of
+from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
 from harmonium.typing import Array, Integers
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ class Column:
         The pandas type in which values are given back, such as "int64", "boolean", "object" (text) or "category".
     levels : tuple
         Of a binary or categorical column, or the only value of an ignored one.
-    mean, scale, lowest, highest : float
+    mean, deviation, lowest, highest : float
         Of a numeric column.
+    scale : NumericScale or None
+        Of a numeric column: from its values to scores and back.
     categories : tuple
         Of a pandas category: all that were declared, whether they occurred or not.
     ordered : bool
@@ -63,9 +66,10 @@ class Column:
     kind: str
     levels: tuple[Any, ...] = ()
     mean: float = 0.0
-    scale: float = 1.0
+    deviation: float = 1.0
     lowest: float = -np.inf
     highest: float = np.inf
+    scale: NumericScale | None = None
     categories: tuple[Any, ...] = ()
     ordered: bool = False
     missing: float = 0.0
@@ -84,8 +88,8 @@ class Column:
 
         Levels are compared as Python does: True, 1 and 1.0 are the same, "1" is another.
         """
-        if self.role == "numeric":
-            return ((finite_numbers(series) if numbers is None else numbers) - self.mean) / self.scale
+        if self.scale is not None:
+            return self.scale.to_score(finite_numbers(series) if numbers is None else numbers)
         places, distinct = distinct_values(series) if len(series) > _FEW else _places_of_few(series)
         code_of = {level: float(code) for code, level in enumerate(self.levels)}
         codes: Array = np.array([*(code_of.get(value, np.nan) for value in distinct), np.nan])[places]
@@ -102,8 +106,8 @@ class Column:
 
     def decode(self, values: Array) -> pd.Series:
         """Encoded values as the user had them; whole numbers and booleans with missing values in pandas' nullable type."""
-        if self.role == "numeric":
-            return self._given_back(self.mean + self.scale * values)
+        if self.scale is not None:
+            return self._given_back(self.scale.from_score(values))
         levels = np.array([*self.levels, None], dtype=object)
         return self._given_back(levels[np.where(np.isnan(values), len(self.levels), values).astype(int)])
 
@@ -120,12 +124,14 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file."""
-        return {**asdict(self), "levels": list(self.levels), "categories": list(self.categories)}
+        scale = None if self.scale is None else self.scale.to_dict()
+        return {**asdict(self), "levels": list(self.levels), "categories": list(self.categories), "scale": scale}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Column:
         """From a model file."""
-        return cls(**{**stored, "levels": tuple(stored["levels"]), "categories": tuple(stored["categories"])})
+        scale = None if stored["scale"] is None else NumericScale.from_dict(stored["scale"])
+        return cls(**{**stored, "levels": tuple(stored["levels"]), "categories": tuple(stored["categories"]), "scale": scale})
 
 
 def _places_of_few(series: pd.Series) -> tuple[Integers, list[Any]]:
@@ -159,11 +165,11 @@ def infer_column(series: pd.Series, role: str | None = None) -> Column:
     return learn_column(series, role)[0]
 
 
-def learn_column(series: pd.Series, role: str | None = None) -> tuple[Column, Array | None]:
+def learn_column(series: pd.Series, role: str | None = None, numeric_scale: str = "scores") -> tuple[Column, Array | None]:
     """As :func:`infer_column`, together with the numbers of a numeric column, which have been read on the way."""
     check_role(series.name, role)
     summary, numbers = summarise_column(series, role)
-    column = conclude_column(summary, role)
+    column = conclude_column(summary, role, numeric_scale)
     return column, numbers if column.role == "numeric" else None
 
 
@@ -173,19 +179,26 @@ def check_role(name: Any, role: str | None) -> None:
         raise TableError(f"the role of column {name!r} must be one of {', '.join(ROLES)}; found {role!r}", column=name)
 
 
-def conclude_column(summary: ColumnSummary, role: str | None = None) -> Column:
+def conclude_column(summary: ColumnSummary, role: str | None = None, numeric_scale: str = "scores") -> Column:
     """The column of which this is the summary, in the role that was given or that its values suggest."""
     name, missing = summary.name, summary.n_missing / summary.n_rows if summary.n_rows else 0.0
     if role == "ignored":
         return Column(name, "ignored", "object", missing=missing)
     moments = summary.moments
     if moments is not None and summary.is_numeric_as(role):
-        mean, scale = moments.size * moments.mean, moments.size * float(np.sqrt(moments.variance)) or moments.size
+        mean, deviation = moments.size * moments.mean, moments.size * float(np.sqrt(moments.variance)) or moments.size
         kind = summary.kind if summary.content == "numbers" else "float64"
-        return Column(name, "numeric", kind, (), mean, scale, moments.lowest, moments.highest, missing=missing)
+        linear, precision = numeric_scale == "linear", _precision(kind)
+        scale = linear_scale(summary.tally, mean, deviation, precision) if linear else fit_numeric_scale(summary.tally, precision)
+        return Column(name, "numeric", kind, (), mean, deviation, moments.lowest, moments.highest, scale, missing=missing)
     levels = summary.sorted_levels()
     role = _role_with_levels(summary, role, levels)
     return Column(name, role, summary.kind, levels, categories=summary.categories, ordered=summary.ordered, missing=missing)
+
+
+def _precision(kind: str) -> float:
+    """Relative, of numbers of a pandas type."""
+    return float(np.finfo(kind.lower()).eps) if kind.lower() in ("float16", "float32") else 2.0**-52
 
 
 def _role_with_levels(summary: ColumnSummary, role: str | None, levels: tuple[Any, ...]) -> str:

@@ -19,6 +19,7 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.numeric_scale import check_numeric_scale
 from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.typing import Array
@@ -49,11 +50,13 @@ class Encoding:
         roles: Mapping[Any, str] | None = None,
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
+        numeric_scale: str = "scores",
     ) -> tuple[Encoding, Array]:
         """Infer everything from a training table, whose encoded covariates are returned as well.
 
         All columns are looked at before anything is refused, so that one error lists every problem.
         """
+        check_numeric_scale(numeric_scale)
         frame = to_pandas(X)
         if not len(frame):
             raise TableError("the table has no rows")
@@ -67,7 +70,7 @@ class Encoding:
                 columns_of(frame, list(roles))
             for name in frame.columns:
                 with problems.catching():
-                    column, values = learn_column(frame[name], roles.get(name))
+                    column, values = learn_column(frame[name], roles.get(name), numeric_scale)
                     columns.append(column)
                     if values is not None:
                         numbers[name] = values
@@ -85,14 +88,16 @@ class Encoding:
         roles: Mapping[Any, str],
         time_scale: str,
         horizon: float | Mapping[str, float] | None,
+        numeric_scale: str = "scores",
     ) -> Encoding:
         """As ``learn``, from summaries of a table that lies elsewhere."""
+        check_numeric_scale(numeric_scale)
         found: list[Column] = []
         learned: tuple[LearnedEndpoint, ...] = ()
         with collecting_problems() as problems:
             for summary in columns:
                 with problems.catching():
-                    found.append(conclude_column(summary, roles.get(summary.name)))
+                    found.append(conclude_column(summary, roles.get(summary.name), numeric_scale))
             with problems.catching():
                 learned = conclude_endpoints(endpoints, time_scale, horizon)
         return cls(tuple(found), learned)
@@ -154,15 +159,17 @@ class Encoding:
     def times(self, y: Endpoints) -> tuple[Array, Array]:
         """Bounds of all endpoints on their scales, NaN where nothing is known.
 
-        An event at time 0 has happened before the first positive time observed in training. Beyond the horizon a censored time is
-        event-free almost until there, and an event takes place there.
+        An event at time 0 has happened before the first positive time observed in training. Beyond a horizon a censored time is
+        event-free almost until there, and an event takes place there. Beyond follow-up, of an event only that is known.
         """
         lower, upper = np.empty_like(y.lower), np.empty_like(y.upper)
         for e, learned in enumerate(self.endpoints):
-            scale, event, at_zero = learned.scale, y.event[:, e], y.upper[:, e] == 0.0
+            scale, at_zero = learned.scale, y.upper[:, e] == 0.0
+            point = y.event[:, e] & ~at_zero & scale.is_timed(y.lower[:, e])
             start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, learned.first_time, y.upper[:, e]))
-            lower[:, e] = np.where(event & ~at_zero, event_position(start), _inside(start))
-            upper[:, e] = np.where(event & ~at_zero, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
+            end = np.where(y.upper[:, e] > scale.end, 1.0, end)
+            lower[:, e] = np.where(point, event_position(start), _inside(start))
+            upper[:, e] = np.where(point, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
         unknown = y.unknown
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper

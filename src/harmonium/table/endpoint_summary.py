@@ -19,7 +19,7 @@ import numpy as np
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["MOST_TIMES", "EndpointSummary", "summarise_endpoints"]
+__all__ = ["MOST_TIMES", "EndpointSummary", "summarise_endpoints", "with_digits"]
 
 MOST_TIMES = 200_000
 """Distinct pairs of bounds that a merged summary keeps as they are."""
@@ -100,7 +100,7 @@ class EndpointSummary:
 
     def _cut(self, digits: int) -> EndpointSummary:
         """Times with fewer binary digits, never later than they were."""
-        lower, upper = (_with_digits(times, digits) for times in (self.lower, self.upper))
+        lower, upper = (with_digits(times, digits) for times in (self.lower, self.upper))
         lower, upper, event, count = _distinct(lower, upper, self.event, self.count)
         return replace(self, lower=lower, upper=upper, event=event, count=count, digits=digits)
 
@@ -170,8 +170,8 @@ def _distinct(lower: Array, upper: Array, event: Booleans, count: Integers) -> t
     return lower[starts], upper[starts], event[starts], total
 
 
-def _with_digits(times: Array, digits: int) -> Array:
-    """Numbers that are not negative with the last binary digits zero; 0 and infinity are as they were."""
+def with_digits(times: Array, digits: int) -> Array:
+    """Numbers with the last binary digits zero; 0 and infinity are as they were."""
     mask = np.uint64(2**64 - 2 ** (_ALL_DIGITS - digits))
     cut: Array = (np.ascontiguousarray(times).view(np.uint64) & mask).view(np.float64)
     return cut

@@ -38,7 +38,7 @@ class FollowUp:
 
     @property
     def last(self) -> float:
-        """The last observed time: beyond it, answers are extrapolations. Infinite if there was none."""
+        """The last observed time: beyond it, survival is a bound. Infinite if there was none."""
         return self.quantiles[-1]
 
     def to_list(self) -> list[float]:

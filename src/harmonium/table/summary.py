@@ -19,7 +19,7 @@ def columns_summary(encoding: Encoding) -> list[dict[str, Any]]:
     for column in encoding.columns:
         row: dict[str, Any] = {"name": column.name, "role": column.role}
         if column.role == "numeric":
-            row |= {"mean": column.mean, "standard_deviation": column.scale, "lowest": column.lowest, "highest": column.highest}
+            row |= {"mean": column.mean, "standard_deviation": column.deviation, "lowest": column.lowest, "highest": column.highest}
         elif column.role != "ignored":
             row["levels"] = list(column.levels)
         out.append({**row, "missing": column.missing})
@@ -52,7 +52,7 @@ def words_of_column(column: Column) -> str:
     'I, II, III'
     """
     if column.role == "numeric":
-        return f"{column.mean:.4g} ± {column.scale:.3g}   ({column.lowest:g} to {column.highest:g})"
+        return f"{column.mean:.4g} ± {column.deviation:.3g}   ({column.lowest:g} to {column.highest:g})"
     if column.role == "ignored":
         return f"always {column.levels[0]}" if column.levels else "-"
     more = len(column.levels) - _MOST_LEVELS_SHOWN

@@ -2,11 +2,11 @@ r"""Time scales: smooth increasing maps of time to the unit interval, on which t
 
 * ``linear``: t / horizon, the paper's;
 * ``log``: logarithmic in t, with the median observed time as its unit;
-* ``kaplan-meier``: a smooth version of the fraction of subjects that have had the event, :math:`1 - S_{KM}(t)`, exponential beyond the
-  last event. The marginal distribution is then nearly uniform, and there is no horizon to choose. Without any event it is linear until the
-  last observed time, which is half of it.
+* ``kaplan-meier``: a smooth version of the fraction of subjects that have had the event, :math:`1 - S_{KM}(t)`: its hazard is a positive
+  cubic spline (:mod:`harmonium.table.hazard_spline`). The marginal distribution is then nearly uniform.
 
-A time beyond the horizon is at position 1, and has no density.
+A scale with a horizon reaches 1 there; later times are at position 1, and have no density. Without one, and ``kaplan-meier`` has none by
+itself, a scale ends with follow-up, short of 1: the rest of the unit interval is for those who have their event later, nobody knows when.
 
 Densities in the user's unit need the logarithm of the slope, :meth:`TimeScale.log_slope` (eq. 9).
 """
@@ -23,8 +23,9 @@ import numpy as np
 
 from harmonium.numerics.quadrature import panel_nodes
 from harmonium.table.endpoint_summary import EndpointSummary
-from harmonium.table.product_limit import product_limit
-from harmonium.typing import Array, Integers
+from harmonium.table.hazard_fit import fit_hazard
+from harmonium.table.hazard_spline import HazardSpline
+from harmonium.typing import Array, Booleans
 
 __all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale", "time_scale_of"]
 
@@ -32,151 +33,110 @@ TIME_SCALES = ("kaplan-meier", "linear", "log")
 
 _BEYOND = 1.001  # the horizon, relative to the last observed time, if none is given
 _N_PANELS, _N_NODES = 32, 8  # of an integral over time
-_MOST_KNOTS = 12  # of the Kaplan-Meier scale: enough for its shape, too few for its noise
 
 
 @dataclass(frozen=True)
 class TimeScale:
-    """An increasing map of time to (0, 1], with a continuous slope that is positive up to the horizon.
-
-    Piecewise cubic through knots, in time or in its logarithm, then exponential towards 1 with the slope of the last knot; divided by
-    what is reached at the horizon.
+    """An increasing map of time to (0, 1], at least twice continuously differentiable, with a positive slope up to its end.
 
     Attributes
     ----------
     name : str
+    end : float
+        The last time with a position of its own: the horizon, or the end of follow-up.
     unit : float
-        With a positive unit the knots are in ln(1 + t / unit) rather than in t.
-    knots, values : tuple of float
-        Ascending; the first pair is (0, 0).
+        Of the log scale; 0 otherwise.
+    knots, hazards : tuple of float
+        Of the Kaplan-Meier scale: from 0 to 1, in units of the end, and B-spline coefficients of the hazard.
     horizon : float
-        The time at which 1 is reached; may be infinite if the last value is below 1.
+        The time at which 1 is reached; infinite if that is not known.
     """
 
     name: str
+    end: float
     unit: float
     knots: tuple[float, ...]
-    values: tuple[float, ...]
+    hazards: tuple[float, ...]
     horizon: float
 
+    @cached_property
+    def reach(self) -> float:
+        """The position at the end."""
+        return 1.0 if np.isfinite(self.horizon) else float(self.to_unit(np.array(self.end)))
+
+    def is_timed(self, time: Array) -> Booleans:
+        """Whether there is a position for a time, rather than only for something later than the end."""
+        return np.asarray((np.asarray(time) <= self.end) | (self.reach == 1.0))
+
     def to_unit(self, time: Array) -> Array:
-        """Position on (0, 1]; times beyond the horizon are at 1."""
-        return self._share(np.minimum(self._abscissa(time), self._end)) / self._top
+        """Position on (0, 1]; that of the end for all times beyond."""
+        time = np.asarray(time, dtype=np.float64)
+        t = np.minimum(time, self.end)
+        if self.name == "linear":
+            return np.asarray(t / self.end)
+        if self.name == "log":
+            return np.asarray(np.log1p(t / self.unit) / np.log1p(self.end / self.unit))
+        return np.asarray(-np.expm1(-self._spline.integral(t / self.end)) / self._top)
 
     def from_unit(self, position: Array) -> Array:
-        """The time at a position; the inverse of :meth:`to_unit`."""
-        share = np.asarray(position, dtype=np.float64) * self._top
-        low, high = np.zeros(share.shape), np.full(share.shape, self.knots[-1])
-        for _ in range(60):  # bisection: the spline is monotone, and this cannot fail
-            middle = 0.5 * (low + high)
-            below = self._spline(middle) < share
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        z = 0.5 * (low + high)
-        z = np.maximum(z - (self._spline(z) - share) / self._slope(z), 0.0)  # for full precision near 0
-        if self.rate > 0.0:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                tail = self.knots[-1] - np.log((1.0 - share) / (1.0 - self.values[-1])) / self.rate
-            z = np.where(share > self.values[-1], tail, z)
-        return self._time(np.minimum(z, self._end))
+        """The time at a position, the inverse of :meth:`to_unit`; infinite beyond the position of the end."""
+        position = np.asarray(position, dtype=np.float64)
+        if self.name == "linear":
+            return np.asarray(position * self.end)
+        if self.name == "log":
+            return np.asarray(np.minimum(self.unit * np.expm1(position * np.log1p(self.end / self.unit)), self.end))
+        top = self._top if np.isfinite(self.horizon) else self.reach
+        times = np.minimum(self._spline.inverse(-np.log1p(-np.minimum(position * self._top, top))), 1.0) * self.end
+        return np.where(position > self.reach * (1.0 + 1e-12), np.inf, times)
 
     def log_slope(self, time: Array) -> Array:
-        """Ln of the derivative of the position by time (eq. 9); -inf beyond the horizon."""
+        """Ln of the derivative of the position by time (eq. 9); beyond a horizon -inf, beyond follow-up NaN."""
         time = np.asarray(time, dtype=np.float64)
-        z = self._abscissa(time)
-        last = self.knots[-1]
-        inside = np.log(self._slope(np.clip(z, 0.0, last)))
-        log_slope = np.where(z <= last, inside, np.log(self._slope(last)) - self.rate * (np.clip(z, last, self._end) - last))
-        if self.unit > 0.0:
-            log_slope = log_slope - np.log(self.unit + time)
-        return np.where(time <= self.horizon, log_slope - np.log(self._top), -np.inf)
+        t = np.minimum(time, self.end)
+        if self.name == "linear":
+            inside = np.full(t.shape, -np.log(self.end))
+        elif self.name == "log":
+            inside = -np.log(self.unit + t) - np.log(np.log1p(self.end / self.unit))
+        else:
+            z = t / self.end
+            inside = self._spline.log_hazard(z) - self._spline.integral(z) - np.log(self.end) - np.log(self._top)
+        return np.where(time <= self.end, inside, np.nan if self.reach < 1.0 else -np.inf)
 
     def integration_nodes(self, start: float, end: float) -> tuple[Array, Array]:
-        """Positions and weights with which a function of position is integrated over time from ``start`` to ``end``.
-
-        Up to the last knot the nodes are spread over the time between knots. The exponential tail, which may be endless in time, has a
-        finite length on the unit interval and is integrated there.
-        """
-        first, last = (float(self._abscissa(min(time, self.horizon))) for time in (start, end))
-        border = min(max(self.knots[-1], first), last)
-        positions, weights = [], []
-        if border > first:
-            inner = [knot for knot in self.knots if first < knot < border]
-            z, dz = panel_nodes(_divided([first, *inner, border]), _N_NODES)
-            positions.append(self._share(z) / self._top)
-            weights.append(dz * (self.unit * np.exp(z) if self.unit > 0.0 else 1.0))
-        if last > border:
-            share = [float(self._share(np.array(z))) for z in (border, last)]
-            shares, step = panel_nodes(_divided(share), _N_NODES)
-            positions.append(shares / self._top)
-            weights.append(step / (self.rate * (1.0 - shares)))
-        return (np.concatenate(positions), np.concatenate(weights)) if positions else (np.empty(0), np.empty(0))
+        """Positions and weights with which a function of position is integrated over time from ``start`` to ``end``, or the scale's end."""
+        first, last = min(start, self.end), min(end, self.end)
+        if last <= first:
+            return np.empty(0), np.empty(0)
+        inner = [self.end * knot for knot in self.knots if first < self.end * knot < last]
+        if self.name == "log":
+            z, step = panel_nodes(_divided([float(np.log1p(time / self.unit)) for time in (first, last)]), _N_NODES)
+            return self.to_unit(self.unit * np.expm1(z)), step * self.unit * np.exp(z)
+        times, weights = panel_nodes(_divided([first, *inner, last]), _N_NODES)
+        return self.to_unit(times), weights
 
     @cached_property
-    def rate(self) -> float:
-        """Of the exponential beyond the last knot; 0 if 1 is reached there."""
-        rest = 1.0 - self.values[-1]
-        return float(self._slope(self.knots[-1])) / rest if rest > 0.0 else 0.0
-
-    def _share(self, z: Array) -> Array:
-        """The map before its division by what is reached at the horizon."""
-        last = self.knots[-1]
-        tail = 1.0 - (1.0 - self.values[-1]) * np.exp(-self.rate * (np.maximum(z, last) - last))
-        return np.where(z <= last, self._spline(np.clip(z, 0.0, last)), tail)
-
-    def _abscissa(self, time: Any) -> Array:
-        time = np.asarray(time, dtype=np.float64)
-        return np.asarray(np.log1p(time / self.unit)) if self.unit > 0.0 else time
-
-    def _time(self, z: Array) -> Array:
-        return np.asarray(self.unit * np.expm1(z)) if self.unit > 0.0 else z
-
-    @cached_property
-    def _end(self) -> float:
-        return float(self._abscissa(self.horizon))
+    def _spline(self) -> HazardSpline:
+        return HazardSpline.of(np.array(self.knots), np.array(self.hazards))
 
     @cached_property
     def _top(self) -> float:
-        return float(self._share(np.array(self._end)))
-
-    @cached_property
-    def _spline(self) -> Any:
-        from scipy.interpolate import CubicHermiteSpline  # noqa: PLC0415 - takes long to import, and summaries do without
-
-        return CubicHermiteSpline(self.knots, self.values, _slopes(np.array(self.knots), np.array(self.values)))
-
-    @cached_property
-    def _slope(self) -> Any:
-        return self._spline.derivative()
+        """The share of those with an event until the horizon, by which positions are divided if there is one."""
+        return float(-np.expm1(-self._spline.integral(np.array(1.0)))) if np.isfinite(self.horizon) else 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file."""
-        return {**asdict(self), "knots": list(self.knots), "values": list(self.values)}
+        return {**asdict(self), "knots": list(self.knots), "hazards": list(self.hazards)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> TimeScale:
         """From a model file."""
-        return cls(**{**stored, "knots": tuple(stored["knots"]), "values": tuple(stored["values"])})
+        return cls(**{**stored, "knots": tuple(stored["knots"]), "hazards": tuple(stored["hazards"])})
 
 
 def _divided(edges: list[float]) -> Array:
     """Edges of panels: every piece between given edges is cut into equal parts, more of them where there are few pieces."""
     parts = max(2, _N_PANELS // (len(edges) - 1))
     return np.unique(np.concatenate([np.linspace(a, b, parts + 1) for a, b in pairwise(edges)]))
-
-
-def _slopes(knots: Array, values: Array) -> Array:
-    """Slopes of a monotone cubic at its knots, those of PCHIP but positive everywhere.
-
-    PCHIP may be level at its ends, or touch zero inside a piece if a slope is near three times that of the chord.
-    """
-    from scipy.interpolate import PchipInterpolator  # noqa: PLC0415 - as above
-
-    chord = np.diff(values) / np.diff(knots)
-    gentlest = np.minimum(np.concatenate([chord[:1], chord]), np.concatenate([chord, chord[-1:]]))
-    slopes: Array = PchipInterpolator(knots, values).derivative()(knots)
-    least = 0.1 * values[-1] / knots[-1]
-    slopes[[0, -1]] = np.maximum(slopes[[0, -1]], np.maximum(0.1 * gentlest[[0, -1]], least))
-    return np.asarray(np.minimum(slopes, 2.0 * gentlest))
 
 
 def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None = None) -> TimeScale:
@@ -189,7 +149,7 @@ def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None 
     lower, upper : ndarray of shape (n_rows,)
         Bounds of the event time, as in a table of endpoints.
     horizon : float, optional
-        Where the scale ends; by default just beyond the last observed time, and nowhere for ``kaplan-meier``.
+        Where the scale ends; by default just beyond the last observed time; ``kaplan-meier`` then ends with follow-up, short of 1.
 
     Examples
     --------
@@ -211,38 +171,8 @@ def time_scale_of(times: EndpointSummary, name: str, horizon: float | None = Non
     if horizon is not None and horizon < last:
         raise ValueError(f"the horizon must not lie before the last observed time, {last:g}; found {horizon:g}")
     end = _BEYOND * last if horizon is None else float(horizon)
-    if name == "log":
-        unit = times.median_time()
-        return TimeScale(name, unit, (0.0, float(np.log1p(end / unit))), (0.0, 1.0), end)
-    if name == "linear":
-        return TimeScale(name, 0.0, (0.0, end), (0.0, 1.0), end)
-    knots, values = _kaplan_meier_knots(times, last)
-    return TimeScale(name, 0.0, knots, values, horizon=np.inf if horizon is None else end)
-
-
-def _kaplan_meier_knots(times: EndpointSummary, last: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Knots at quantiles of the event distribution, and their values. Without events, half of the scale lies beyond follow-up.
-
-    Intervals count as events at their middle. If follow-up goes on so long after the last event that the exponential would be through
-    before the last observed time, one more knot there leaves half of those without event for later.
-    """
-    ends = ~times.censored
-    middle = np.where(ends, 0.5 * (times.lower + np.where(ends, times.upper, 0.0)), times.lower)
-    time, share = _event_share(middle, ends & (middle > 0.0), times.count)
-    if time.size == 0:
-        return (0.0, last), (0.0, 0.5)
-    n_knots = int(np.clip(np.sqrt(time.size), 2, _MOST_KNOTS))
-    values = np.linspace(0.0, share[-1], n_knots + 1)
-    knots = np.interp(values, np.concatenate([[0.0], share]), np.concatenate([[0.0], time]))
-    keep = np.concatenate([[True], np.diff(knots) > 1e-9 * knots[-1]])
-    knots, values = knots[keep], values[keep]
-    hazard = _slopes(knots, values)[-1] / (1.0 - values[-1])
-    if hazard * (last - knots[-1]) > 1.0:
-        knots, values = np.append(knots, last), np.append(values, 0.5 * (1.0 + values[-1]))
-    return tuple(map(float, knots)), tuple(map(float, values))
-
-
-def _event_share(time: Array, event: Any, count: Integers) -> tuple[Array, Array]:
-    """1 - Kaplan-Meier just after each distinct event time, drawn in a little so that it stays below 1."""
-    distinct, n_rows = np.unique(time[event]), int(count.sum())
-    return distinct, (1.0 - product_limit(time, event, distinct, count=count)) * (n_rows / (n_rows + 1.0))
+    if name in ("log", "linear"):
+        return TimeScale(name, end, times.median_time() if name == "log" else 0.0, (), (), end)
+    end = last if horizon is None else end
+    knots, hazards = fit_hazard(times, end)
+    return TimeScale(name, end, 0.0, tuple(knots.tolist()), tuple(hazards.tolist()), np.inf if horizon is None else end)

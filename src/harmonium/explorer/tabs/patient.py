@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from dash import ALL, MATCH, Dash, Input, Output, State, dcc, html
 
 from harmonium.explorer.answers import Curves, Edits, advance, curves_of, words_of_change
@@ -147,15 +148,15 @@ def _medians(schema: Schema, known: Any, curves: Curves, cohort: Curves) -> Any:
         shown = number(median)
         if known[e][0] == known[e][1]:
             shown = f"event at {number(known[e][0])}"
-        elif median > schema.last[e]:
+        elif schema.last[e] < median < np.inf:
             shown += " *"
         rows.append([short(name), html.Span(shown, id={"type": "median", "index": e}), _starred(cohort.medians[0, e], schema.last[e])])
     unit = f" ({schema.unit})" if schema.unit else ""
     out: list[Any] = [table(f"Median time to the event{unit}", ["endpoint", "this patient", "average"], rows, numbers=(1, 2))]
     if any("*" in str(row[1].children) + row[2] for row in rows):
-        out.append(html.P("* beyond the last observed time in training: an extrapolation", className="note"))
+        out.append(html.P("* beyond the last observed time in training: an extrapolation to the horizon", className="note"))
     return out
 
 
 def _starred(median: float, last: float) -> str:
-    return number(median) + (" *" if median > last else "")
+    return number(median) + (" *" if last < median < np.inf else "")

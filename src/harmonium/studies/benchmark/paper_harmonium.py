@@ -49,7 +49,13 @@ class PaperHarmonium(Rival):
         """With one Gibbs step."""
         trainer = Contrastive(**{name: value for name, value in settings.items() if name != "n_hidden"}, n_steps=1)
         model = SurvivalHarmonium(
-            settings["n_hidden"], objective="joint", time_scale="linear", trainer=trainer, random_state=seed, n_jobs=1
+            settings["n_hidden"],
+            objective="joint",
+            time_scale="linear",
+            numeric_scale="linear",
+            trainer=trainer,
+            random_state=seed,
+            n_jobs=1,
         )
         return model.fit(X, y)
 

@@ -1,0 +1,109 @@
+r"""A smooth hazard fitted to the times of one endpoint, by penalised maximum likelihood.
+
+.. math:: \sum_{\text{events}} \ln \lambda(t_i) - \sum_i \Lambda(t_i) - \tfrac{\tau}{2} \sum_k (\theta_{k+1} - \theta_k)^2,
+   \qquad \lambda = \sum_k e^{\theta_k} B_k
+
+Knots lie at quantiles of the events, few of them; the penalty holds neighbouring coefficients together where there are few events, and
+decides where there are none. It weighs as much as two events do, whatever the unit of time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harmonium.table.endpoint_summary import EndpointSummary
+from harmonium.table.hazard_spline import spline_basis
+from harmonium.table.tied_times import TiedTimes
+from harmonium.typing import Array
+
+__all__ = ["fit_hazard"]
+
+_MOST_KNOTS = 8  # between the ends: enough for the shape of a hazard, too few for its noise
+_PENALTY = 2.0
+_NEAREST = 0.02  # distance of knots, relative to the later one
+_MOST_STEPS = 200
+_LATE = 0.9  # of the end: if follow-up or events stop before, there is a knot
+_NEARLY, _SETTLED = 1e-5, 1e-13  # steps below which Newton's method needs no control, and is through
+_LATER, _WAITING = 10.0, 4.0  # events between follow-up and a horizon, and who waits for them: nothing is known, and time is spread evenly
+
+
+def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
+    """Knots from 0 to the end, in its unit, and coefficients of the B-splines between them.
+
+    Tied times are the intervals that they stand for, in which the hazard is averaged. All intervals are left at their middle. Without an
+    event, half of all are without one at the end.
+    """
+    ends = ~times.censored
+    lower, upper = times.lower.copy(), np.where(ends, times.upper, times.lower)
+    ties = TiedTimes.of(times)
+    rows, place = ties.places(times.lower, times.event)
+    lower[rows], upper[rows] = ties.lower[place], ties.last[place]
+    lower, upper, count = lower / end, np.minimum(upper / end, 1.0), times.count.astype(np.float64)
+    middle = np.where(ends, 0.5 * (lower + upper), lower)
+    seen = ends & (middle > 0.0)
+    if not seen.any():
+        return np.array([0.0, 1.0]), np.full(4, np.log(2.0))
+    last = min(times.last_time / end, 1.0)
+    knots = _knots(middle[seen], count[seen], last)
+    basis, integral = spline_basis(knots)
+    exposure = count @ integral(middle)
+    width = (upper - lower)[seen]
+    wide = width > 0.0
+    at = basis(middle[seen])
+    at[wide] = (integral(upper[seen][wide]) - integral(lower[seen][wide])) / width[wide, None]
+    beyond = integral(1.0) - integral(last)
+    events, number = at, count[seen]
+    if last < _LATE:
+        events, number = np.vstack([at, beyond / (1.0 - last)]), np.append(number, _LATER)
+        exposure = exposure + _WAITING * beyond
+    return knots, _coefficients(events, number, exposure)
+
+
+def _knots(events: Array, count: Array, last: float) -> Array:
+    """0, some quantiles of the events, the last one if follow-up goes on for long, the last time, and 1."""
+    distinct, place = np.unique(events, return_inverse=True)
+    n_inner = int(np.clip(distinct.size**0.4, 0, _MOST_KNOTS))
+    number = np.bincount(place, count)
+    share = (np.cumsum(number) - 0.5 * number) / count.sum()
+    inner = np.interp(np.arange(1, n_inner + 1) / (n_inner + 1.0), share, distinct)
+    late = [time for time in (float(events.max()), *np.linspace(last, 1.0, 4 if last < _LATE else 1, endpoint=False)) if time < _LATE]
+    out = [0.0]
+    for knot in sorted({*inner.tolist(), *late}):
+        if knot - out[-1] > _NEAREST * knot and 1.0 - knot > _NEAREST:
+            out.append(knot)
+    return np.array([*out, 1.0])
+
+
+def _coefficients(basis: Array, count: Array, exposure: Array) -> Array:
+    """Positive coefficients of the best hazard; basis (events, splines), exposure (splines,)."""
+    n = exposure.size
+    step = np.diff(np.eye(n), axis=0)
+    penalty = _PENALTY * step.T @ step
+    theta = np.full(n, np.log(count.sum() / exposure.sum()))
+
+    def loss(theta: Array) -> float:
+        coefficients = np.exp(theta)
+        hazard = basis @ coefficients
+        return float(coefficients @ exposure - count @ np.log(hazard) + 0.5 * theta @ penalty @ theta)
+
+    for _ in range(_MOST_STEPS):
+        coefficients = np.exp(theta)
+        share = basis * coefficients / (basis @ coefficients)[:, None]
+        expected, found = coefficients * exposure, count @ share
+        gradient = expected - found + penalty @ theta
+        curvature = (share * count[:, None]).T @ share + penalty + np.diag(expected - found)
+        if np.linalg.eigvalsh(curvature)[0] < 1e-6:  # far from the optimum
+            curvature += np.diag(np.maximum(found - expected, 0.0) + 1e-6)
+        direction = -np.linalg.solve(curvature, gradient)
+        direction /= max(1.0, float(np.abs(direction).max()) / 2.0)
+        largest, size = float(np.abs(direction).max()), 1.0
+        while (
+            largest > _NEARLY
+            and size > _NEARLY
+            and loss(theta + size * direction) > loss(theta) + 1e-4 * size * float(gradient @ direction)
+        ):
+            size *= 0.5
+        theta = theta + size * direction
+        if largest < _SETTLED:
+            break
+    return np.asarray(np.exp(theta))
