@@ -124,7 +124,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                         z = self._run(problem, z, self.max_iter, history, _ROUGH).x
                         l2 = evidence_precision(problem, z, l2)
                         problem.precisions = prior_precisions(coordinates, l2)
-                    result = self._run(problem, z, self.max_iter, history, self.tol)
+                    result = self._run(problem, z, self.max_iter, history, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
                     _warn_of(result, coordinates)
@@ -184,7 +184,6 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
     ) -> OptimizeResult:
         history.begin_run(may_stop=may_stop)
-        tol *= problem.share_of_events
 
         def note(intermediate_result: OptimizeResult) -> None:
             problem.current = np.array(intermediate_result.x)
