@@ -32,6 +32,10 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     ----------
     n_hidden : int
         Binary hidden units. Four are enough for most studies.
+    n_covariate_units : "auto" or int
+        Hidden units that couple to covariates only: they learn how covariates are distributed, which decides what a missing value means,
+        and leave predictions for complete rows as they are. "auto" lets the table choose. With another objective than "conditional", and
+        with the contrastive trainer, there are none.
     objective : "conditional", "joint" or float
         What is maximised: the likelihood of the times given the covariates, of both together, or a weight of the former between 0
         (joint) and 1 (conditional). "joint" is for imputing covariates and generating cohorts; such a model predicts less well.
@@ -98,6 +102,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         self,
         n_hidden: int = 4,
         *,
+        n_covariate_units: str | int = "auto",
         objective: str | float = "conditional",
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
@@ -110,6 +115,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         n_jobs: int | None = None,
     ) -> None:
         self.n_hidden = n_hidden
+        self.n_covariate_units = n_covariate_units
         self.objective = objective
         self.time_scale = time_scale
         self.horizon = horizon
@@ -193,7 +199,9 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     def recipe(self) -> Recipe:
         """The settings that describe the model."""
-        return Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer)
+        return Recipe(
+            self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.n_covariate_units
+        )
 
     def _name_features(self, X: Any) -> None:
         names = [column.name for column in self.encoding_.columns]

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.training_summary import TrainingSummary
@@ -24,6 +25,10 @@ class Component(Protocol):
     @property
     def parameters(self) -> Parameters:
         """Of the harmonium."""
+
+    @property
+    def covariate_units(self) -> CovariateUnits | None:
+        """How covariates are distributed, where that was learned beside the parameters."""
 
     @property
     def training(self) -> TrainingSummary:

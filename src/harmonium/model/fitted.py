@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.annealing import annealed_log_mass
 from harmonium.engine.exact import log_mass
 from harmonium.engine.integration import integrated_log_mass
@@ -36,9 +37,12 @@ class Fitted(SurvivalModel):
     encoding : Encoding
         Roles and encodings of columns, time scales of endpoints.
     parameters : Parameters
+        Of the prognostic units.
     training : TrainingSummary
     n_jobs : int, optional
         Threads that answer; no part of the model.
+    covariate_units : CovariateUnits, optional
+        How covariates are distributed, where that was learned beside the parameters.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class Fitted(SurvivalModel):
     parameters: Parameters
     training: TrainingSummary
     n_jobs: int | None = field(default=None, compare=False)
+    covariate_units: CovariateUnits | None = None
 
     @property
     def fitted(self) -> Fitted:
@@ -61,8 +66,18 @@ class Fitted(SurvivalModel):
 
     @property
     def n_hidden(self) -> int:
-        """How many hidden units."""
+        """How many prognostic units."""
         return self.parameters.n_hidden
+
+    @property
+    def n_covariate_units(self) -> int:
+        """How many units couple to covariates only."""
+        return 0 if self.covariate_units is None else self.covariate_units.n_units
+
+    @property
+    def whole_parameters(self) -> Parameters:
+        """Of the prognostic units and, after them, the covariate units."""
+        return self.parameters if self.covariate_units is None else self.covariate_units.joined(self.parameters)
 
     @property
     def components(self) -> tuple[tuple[float, Fitted], ...]:
@@ -89,12 +104,12 @@ class Fitted(SurvivalModel):
     def ask(self, covariates: Array, known: Endpoints | None) -> ModelPrognosis:
         """The prognosis of encoded covariates."""
         cells = self.encoding.cells(covariates, known)
-        return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs)
+        return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
 
     def log_mass(self, cells: Cells) -> Array:
         """Log mass of every row (eq. 5): beyond enumeration by integration, and by annealing where too much is unobserved."""
         if self.n_hidden <= EXACT_LIMIT:
-            return log_mass(self.parameters, cells, self.n_jobs)
+            return log_mass(self.whole_parameters, cells, self.n_jobs)
         out = integrated_log_mass(self.parameters, cells, self.n_jobs)
         left = np.flatnonzero(np.isnan(out))
         if left.size:
@@ -104,8 +119,15 @@ class Fitted(SurvivalModel):
 
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row."""
-        function = conditional_log_likelihood if kind == "conditional" else joint_log_likelihood
-        return function(self.encoding, self.log_mass, covariates, known)
+        if kind != "conditional":
+            return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
+        return conditional_log_likelihood(self.encoding, self._log_mass_given_covariates, covariates, known)
+
+    def _log_mass_given_covariates(self, cells: Cells) -> Array:
+        """Log mass of every row, but for a constant that depends on its covariates alone."""
+        if self.covariate_units is None:
+            return self.log_mass(cells)
+        return self.covariate_units.log_mass_given_covariates(self.parameters, cells, self.n_jobs)
 
     def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
         """Completed tables (rows, columns)."""

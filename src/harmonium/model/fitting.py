@@ -11,6 +11,7 @@ import pandas as pd
 
 from harmonium.engine.parameters import Parameters
 from harmonium.metrics.concordance import concordance_index
+from harmonium.model.covariate_training import check_covariate_units, with_covariate_units
 from harmonium.model.fitted import Fitted
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
@@ -37,6 +38,7 @@ class Recipe:
     horizon: float | Mapping[str, float] | None
     roles: Mapping[Any, str] | None
     trainer: str | Trainer
+    n_covariate_units: str | int = "auto"
 
     @property
     def conditional(self) -> float:
@@ -50,12 +52,15 @@ class Recipe:
 
     def resolved(self) -> Trainer:
         """The trainer, whose name may have been given."""
-        return trainer_named(self.trainer, self.n_hidden)
+        trainer = trainer_named(self.trainer, self.n_hidden)
+        check_covariate_units(self.n_covariate_units, self.n_hidden, self.conditional, trainer)
+        return trainer
 
     def settings(self, random_state: Any) -> dict[str, Any]:
         """What a model file keeps of it."""
         return {
             "n_hidden": int(self.n_hidden),
+            "n_covariate_units": self.n_covariate_units if isinstance(self.n_covariate_units, str) else int(self.n_covariate_units),
             "objective": self.objective,
             "time_scale": self.time_scale,
             "horizon": dict(self.horizon) if isinstance(self.horizon, Mapping) else self.horizon,
@@ -147,6 +152,17 @@ def fit_model(
             start=None if start is None else start.parameters,
             n_threads=n_jobs,
         )
+        units = None
+        if recipe.conditional == 1.0:
+            found, units = with_covariate_units(
+                found,
+                objective,
+                trainer,
+                recipe.n_covariate_units,
+                alternate=validation is None,
+                history=history,
+                n_threads=n_jobs,
+            )
     rows = history.to_frame()
     training = TrainingSummary(
         settings=recipe.settings(random_state),
@@ -158,7 +174,7 @@ def fit_model(
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )
-    return Fitted(table.encoding, found.parameters, training, n_jobs), rows
+    return Fitted(table.encoding, found.parameters, training, n_jobs, units), rows
 
 
 def _validation(encoding: Encoding, X: Any, y: Any, n_jobs: int | None) -> Callable[[Parameters], dict[str, float]]:
