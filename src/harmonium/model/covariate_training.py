@@ -47,11 +47,11 @@ def check_covariate_units(wanted: Any, n_hidden: int, conditional: float, traine
         )
 
 
-def in_memory(objective: Any) -> Objective:
+def in_memory(objective: Any, most_rows: int = MOST_ROWS) -> Objective:
     """The rows from which the distribution of covariates is learned: all of them, or a sample of a large table."""
-    if isinstance(objective, Objective) and objective.n_rows <= MOST_ROWS:
+    if isinstance(objective, Objective) and objective.n_rows <= most_rows:
         return objective
-    sample: Objective = objective.sample(MOST_ROWS, _SEED)
+    sample: Objective = objective.sample(most_rows, _SEED)
     return sample
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from harmonium.cells import Cells
-from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.annealing import annealed_log_mass
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.exact import log_mass
 from harmonium.engine.integration import integrated_log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
+from harmonium.model.answering import Purpose
 from harmonium.model.draws import draw_tables
+from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.prognosis import ModelPrognosis
 from harmonium.model.survival_model import SurvivalModel
@@ -43,6 +45,8 @@ class Fitted(SurvivalModel):
         Threads that answer; no part of the model.
     covariate_units : CovariateUnits, optional
         How covariates are distributed, where that was learned beside the parameters.
+    generating : Generating, optional
+        What imputations and cohorts are drawn from, made when it is first needed; without it, the parameters.
 
     Examples
     --------
@@ -58,6 +62,7 @@ class Fitted(SurvivalModel):
     training: TrainingSummary
     n_jobs: int | None = field(default=None, compare=False)
     covariate_units: CovariateUnits | None = None
+    generating: Generating | None = field(default=None, compare=False, repr=False)
 
     @property
     def fitted(self) -> Fitted:
@@ -78,6 +83,11 @@ class Fitted(SurvivalModel):
     def whole_parameters(self) -> Parameters:
         """Of the prognostic units and, after them, the covariate units."""
         return self.parameters if self.covariate_units is None else self.covariate_units.joined(self.parameters)
+
+    @property
+    def generator(self) -> Generator | None:
+        """What imputations and cohorts are drawn from; None of a model that was trained in parts."""
+        return None if self.generating is None else self.generating.generator
 
     @property
     def components(self) -> tuple[tuple[float, Fitted], ...]:
@@ -129,6 +139,14 @@ class Fitted(SurvivalModel):
             return self.log_mass(cells)
         return self.covariate_units.log_mass_given_covariates(self.parameters, cells, self.n_jobs)
 
-    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
-        """Completed tables (rows, columns)."""
-        return draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs)
+    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
+        """Completed tables (rows, columns); of a prediction, only outcomes are drawn as they are distributed."""
+        if purpose == "prediction":
+            yield from draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
+            return
+        generator = self.generator or Generator(self.parameters, ())
+        if purpose == "cohort" or not generator.draws:
+            yield from draw_tables(generator.parameters, cells, n_draws, rng, self.n_jobs)
+            return
+        for number in range(n_draws):
+            yield from draw_tables(generator.of_imputation(number), cells, 1, rng, self.n_jobs)

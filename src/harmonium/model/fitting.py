@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.metrics.concordance import concordance_index
-from harmonium.model.covariate_training import check_covariate_units, with_covariate_units
+from harmonium.model.covariate_training import check_covariate_units, in_memory, with_covariate_units
 from harmonium.model.fitted import Fitted
+from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
+from harmonium.model.generator import Generating, continued_jointly
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
@@ -174,7 +178,17 @@ def fit_model(
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )
-    return Fitted(table.encoding, found.parameters, training, n_jobs, units), rows
+    generating = _generating(objective, found.parameters, units, trainer, random_state, n_jobs)
+    return Fitted(table.encoding, found.parameters, training, n_jobs, units, generating), rows
+
+
+def _generating(
+    objective: Any, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, random_state: Any, n_jobs: int | None
+) -> Generating:
+    """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
+    rows = in_memory(objective, GENERATOR_ROWS)
+    return Generating(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
 
 
 def _validation(encoding: Encoding, X: Any, y: Any, n_jobs: int | None) -> Callable[[Parameters], dict[str, float]]:
