@@ -199,9 +199,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     def recipe(self) -> Recipe:
         """The settings that describe the model."""
-        return Recipe(
-            self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.n_covariate_units
-        )
+        return Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.n_covariate_units)
 
     def _name_features(self, X: Any) -> None:
         names = [column.name for column in self.encoding_.columns]

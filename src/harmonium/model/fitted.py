@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonium.cells import Cells
 from harmonium.engine.annealing import annealed_log_mass
-from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.exact import log_mass
 from harmonium.engine.integration import integrated_log_mass
 from harmonium.engine.parameters import Parameters
@@ -140,13 +140,21 @@ class Fitted(SurvivalModel):
         return self.covariate_units.log_mass_given_covariates(self.parameters, cells, self.n_jobs)
 
     def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
-        """Completed tables (rows, columns); of a prediction, only outcomes are drawn as they are distributed."""
-        if purpose == "prediction":
+        """Completed tables (rows, columns); of a prediction, only outcomes are drawn as they are distributed.
+
+        Subjects of a cohort whose covariates are given in full have the outcomes that are predicted for them.
+        """
+        gaps = incomplete_rows(cells)
+        if purpose == "prediction" or (purpose == "cohort" and not gaps.any()):
             yield from draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
             return
         generator = self.generator or Generator(self.parameters, ())
-        if purpose == "cohort" or not generator.draws:
-            yield from draw_tables(generator.parameters, cells, n_draws, rng, self.n_jobs)
-            return
         for number in range(n_draws):
-            yield from draw_tables(generator.of_imputation(number), cells, 1, rng, self.n_jobs)
+            if purpose == "imputation":
+                yield from draw_tables(generator.of_imputation(number), cells, 1, rng, self.n_jobs)
+                continue
+            out = np.empty((cells.n_rows, cells.layout.n_columns))
+            for rows, parameters in ((np.flatnonzero(gaps), generator.parameters), (np.flatnonzero(~gaps), self.parameters)):
+                if rows.size:
+                    out[rows] = next(draw_tables(parameters, cells.part(rows), 1, rng, self.n_jobs))
+            yield out

@@ -39,7 +39,12 @@ class KnownRows:
 
     @classmethod
     def of(
-        cls, parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None, units: CovariateUnits | None = None
+        cls,
+        parameters: Parameters,
+        cells: Cells,
+        rng: np.random.Generator,
+        n_threads: int | None = None,
+        units: CovariateUnits | None = None,
     ) -> Iterator[KnownRows]:
         """All rows of a table, as many at a time as fit into memory."""
         natural, seed = parameters.natural(), int(rng.integers(2**63))  # one for all chunks, so that these do not matter
