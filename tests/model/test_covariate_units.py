@@ -90,7 +90,7 @@ def test_knowing_nothing_is_knowing_the_average(study):
 
 
 def test_where_training_rows_have_gaps_both_parts_are_trained_in_turn():
-    """The prognostic part gains from knowing how covariates are distributed: its penalised likelihood, given that, is higher than before."""
+    """The prognostic part gains from knowing how covariates are distributed: given that, its penalised likelihood is higher."""
     X, y = hm.datasets.load_ncctg()
     estimator = hm.SurvivalHarmonium(3, trainer=QUICK, random_state=0)
     objective = encode_training_table(estimator.recipe(), X, y).objective(1.0)

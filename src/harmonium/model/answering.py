@@ -35,6 +35,10 @@ class Component(Protocol):
         """How covariates are distributed, where that was learned beside the parameters."""
 
     @property
+    def n_covariate_units(self) -> int:
+        """How many units couple to covariates only."""
+
+    @property
     def generator(self) -> Generator | None:
         """What imputations and cohorts are drawn from, if that is not the parameters."""
 
@@ -65,6 +69,10 @@ class Answering(Protocol):
     @property
     def n_hidden(self) -> int:
         """The largest number of hidden units of a component."""
+
+    @property
+    def n_covariate_units(self) -> int:
+        """The largest number of covariate units of a component."""
 
     @property
     def n_jobs(self) -> int | None:

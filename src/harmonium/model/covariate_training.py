@@ -43,7 +43,7 @@ def check_covariate_units(wanted: Any, n_hidden: int, conditional: float, traine
         )
     if n_hidden + wanted > EXACT_LIMIT:
         raise ValueError(
-            f"n_hidden and n_covariate_units may be {EXACT_LIMIT} together, since their states are enumerated; found {n_hidden} and {wanted}"
+            f"n_hidden and n_covariate_units may be {EXACT_LIMIT} together, whose states are enumerated; found {n_hidden} and {wanted}"
         )
 
 

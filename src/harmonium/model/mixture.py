@@ -68,6 +68,11 @@ class Mixture(SurvivalModel):
         return max(model.n_hidden for model in self.models)
 
     @property
+    def n_covariate_units(self) -> int:
+        """The largest number of covariate units of a model."""
+        return max(model.n_covariate_units for model in self.models)
+
+    @property
     def n_jobs(self) -> int | None:
         """Threads that answer."""
         return self.models[0].n_jobs

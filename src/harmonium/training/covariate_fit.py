@@ -47,7 +47,8 @@ def number_of_units(recorded: Cells, n_prognostic: int) -> int:
     if n_columns < 2 or not n_prognostic:
         return 0
     n_observed = int(np.count_nonzero(lower == upper)) // n_columns
-    return max(0, min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, _MOST_UNITS, EXACT_LIMIT - n_prognostic))
+    most: int = min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, _MOST_UNITS, EXACT_LIMIT - n_prognostic)
+    return max(0, most)
 
 
 def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: int, start: CovariateUnits | None = None) -> CovariateUnits:
