@@ -193,9 +193,8 @@ def _fit(
     fitted.save(output)
     reached = "" if likelihood is None else f", log-likelihood {likelihood:.4f} per row in training"
     spent = f"{fitted.training.n_iter} iterations, {time.monotonic() - start:.1f} s"
-    terminal.note(
-        f"{len(X)} rows, n_hidden {fitted.n_hidden}, covariate units {fitted.n_covariate_units}, objective {model.objective}{reached}; {spent}"
-    )
+    units = f"n_hidden {fitted.n_hidden}, covariate units {fitted.n_covariate_units}"
+    terminal.note(f"{len(X)} rows, {units}, objective {model.objective}{reached}; {spent}")
     terminal.note(f"saved to {output}")
     if report is not None:
         method, scores = _write_report(terminal, model, X, y, title, Path(report), force)
