@@ -9,7 +9,7 @@ from sksurv.nonparametric import kaplan_meier_estimator
 
 import harmonium as hm
 from harmonium.engine.covariate_units import CovariateUnits
-from harmonium.model.covariate_training import with_covariate_units
+from harmonium.model.covariate_training import CovariateTraining
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import encode_training_table
 from harmonium.training.given_units import GivenUnits
@@ -95,13 +95,12 @@ def test_where_training_rows_have_gaps_both_parts_are_trained_in_turn():
     estimator = hm.SurvivalHarmonium(3, trainer=QUICK, random_state=0)
     objective = encode_training_table(estimator.recipe(), X, y).objective(1.0)
     alone = QUICK.fit(objective, 3, rng=np.random.default_rng(0), history=History())
-    settings = {"history": History(), "n_threads": 1}
-    (before, _), (after, units) = (with_covariate_units(alone, objective, QUICK, 2, alternate=turn, **settings) for turn in (False, True))
-    assert before is alone
+    training = CovariateTraining.of(objective, QUICK, 3, 1.0, 2)
+    after, units = training.in_turn(alone, QUICK, History(), 1)
     assert after.n_evaluations > alone.n_evaluations
     rows = GivenUnits(objective, units)
     problem = PenalisedLikelihood(rows.likelihood(3), rows.coordinates(3), rows.n_rows, prior_precisions(rows.coordinates(3), alone.l2))
-    losses = [problem.loss(rows.coordinates(3).from_natural(fit.parameters.natural()))[0] for fit in (before, after)]
+    losses = [problem.loss(rows.coordinates(3).from_natural(fit.parameters.natural()))[0] for fit in (alone, after)]
     assert losses[1] < losses[0] - 1e-4
 
 

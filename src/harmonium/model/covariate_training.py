@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
+from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.training.contrastive import Contrastive
 from harmonium.training.covariate_fit import fit_covariate_units, number_of_units
@@ -17,7 +19,7 @@ from harmonium.training.history import History
 from harmonium.training.objective import Objective
 from harmonium.training.trainer import Fit, Trainer
 
-__all__ = ["MOST_ROWS", "check_covariate_units", "in_memory", "with_covariate_units"]
+__all__ = ["MOST_ROWS", "CovariateTraining", "check_covariate_units", "in_memory"]
 
 MOST_ROWS = 20_000
 """How covariates are distributed is learned from at most about so many rows."""
@@ -51,53 +53,61 @@ def in_memory(objective: Any, most_rows: int = MOST_ROWS) -> Objective:
     """The rows from which the distribution of covariates is learned: all of them, or a sample of a large table."""
     if isinstance(objective, Objective) and objective.n_rows <= most_rows:
         return objective
-    sample: Objective = objective.sample(most_rows, _SEED)
+    sample: Objective = objective.sample(min(most_rows, objective.n_rows), _SEED)
     return sample
 
 
-def with_covariate_units(
-    found: Fit,
-    objective: Any,
-    trainer: Trainer,
-    wanted: str | int,
-    *,
-    alternate: bool,
-    history: History,
-    n_threads: int | None,
-) -> tuple[Fit, CovariateUnits | None]:
-    """Learn the distribution of covariates beside a prognostic part that was found by the conditional likelihood.
+@dataclass(frozen=True)
+class CovariateTraining:
+    """Learns how covariates are distributed, beside a prognostic part that was found by the conditional likelihood.
 
-    Parameters
+    Attributes
     ----------
-    found : Fit
-    objective : Objective
-        Of a table in memory or on other machines.
-    trainer : Trainer
+    rows : Objective
+        Of the training rows, or of a sample of them.
     wanted : "auto" or int
         Covariate units.
-    alternate : bool
-        Whether the prognostic part may go on where training rows have missing values.
-    history : History
-    n_threads : int, optional
+    whole : bool
+        Whether these are all rows.
     """
-    if isinstance(trainer, Contrastive) or not found.parameters.n_hidden <= EXACT_LIMIT or not objective.layout.outcomes.start:
-        return found, None
-    rows = in_memory(objective)
-    n_units = number_of_units(rows.recorded, found.parameters.n_hidden) if wanted == "auto" else int(wanted)
-    units = fit_covariate_units(rows, found.parameters, n_units)
-    if not (alternate and found.converged and rows is objective and isinstance(trainer, Exact) and incomplete_rows(rows.recorded).any()):
+
+    rows: Objective
+    wanted: str | int
+    whole: bool
+
+    @classmethod
+    def of(cls, objective: Any, trainer: Trainer, n_hidden: int, conditional: float, wanted: str | int) -> CovariateTraining | None:
+        """What a table and a trainer call for; None if covariates are none, or all units learn how they are distributed."""
+        if conditional < 1.0 or isinstance(trainer, Contrastive) or n_hidden > EXACT_LIMIT or not objective.layout.outcomes.start:
+            return None
+        rows = in_memory(objective)
+        return cls(rows, wanted, rows.n_rows == objective.n_rows)
+
+    def units(self, parameters: Parameters, start: CovariateUnits | None = None) -> CovariateUnits:
+        """The covariate units that go with a prognostic part."""
+        auto = isinstance(self.wanted, str)
+        n_units = number_of_units(self.rows.recorded, parameters.n_hidden) if auto else int(self.wanted)
+        return fit_covariate_units(self.rows, parameters, n_units, start)
+
+    def in_turn(self, found: Fit, trainer: Trainer, history: History, n_threads: int | None) -> tuple[Fit, CovariateUnits]:
+        """The units and, where training rows have missing values, the prognostic part given the units, and so on.
+
+        Not from a sample of the rows, and not where the prognostic part has not converged: training was cut short.
+        """
+        units = self.units(found.parameters)
+        if not (self.whole and found.converged and isinstance(trainer, Exact) and incomplete_rows(self.rows.recorded).any()):
+            return found, units
+        again = clone(trainer).set_params(l2=found.l2, n_starts=1, sample_rows=None)
+        for _ in range(_ROUNDS):
+            fit = again.fit(
+                GivenUnits(self.rows, units),
+                found.parameters.n_hidden,
+                rng=np.random.default_rng(_SEED),
+                history=history,
+                start=found.parameters,
+                n_threads=n_threads,
+            )
+            n_evaluations, n_passes = found.n_evaluations + fit.n_evaluations, found.n_passes + fit.n_passes
+            found = Fit(fit.parameters, fit.converged, found.l2, n_evaluations, n_passes)
+            units = self.units(found.parameters, start=units)
         return found, units
-    again = clone(trainer).set_params(l2=found.l2, n_starts=1, sample_rows="auto")
-    for _ in range(_ROUNDS):
-        fit = again.fit(
-            GivenUnits(rows, units),
-            found.parameters.n_hidden,
-            rng=np.random.default_rng(_SEED),
-            history=history,
-            start=found.parameters,
-            n_threads=n_threads,
-        )
-        n_evaluations, n_passes = found.n_evaluations + fit.n_evaluations, found.n_passes + fit.n_passes
-        found = Fit(fit.parameters, fit.converged, found.l2, n_evaluations, n_passes)
-        units = fit_covariate_units(rows, found.parameters, n_units, start=units)
-    return found, units

@@ -13,7 +13,7 @@ import pandas as pd
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.metrics.concordance import concordance_index
-from harmonium.model.covariate_training import check_covariate_units, in_memory, with_covariate_units
+from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
 from harmonium.model.generator import Generating, continued_jointly
@@ -144,7 +144,8 @@ def fit_model(
     trainer, objective = recipe.resolved(), table.objective(recipe.conditional)
     if patience is not None and validation is None:
         raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
-    validate = None if validation is None else _validation(table.encoding, *validation, n_jobs)
+    covariates = CovariateTraining.of(objective, trainer, recipe.n_hidden, recipe.conditional, recipe.n_covariate_units)
+    validate = None if validation is None else _validation(table.encoding, *validation, covariates, n_jobs)
     rng = np.random.default_rng(random_state)
     with progress(verbose) as listener:
         history = History(listener, validate, patience)
@@ -157,16 +158,10 @@ def fit_model(
             n_threads=n_jobs,
         )
         units = None
-        if recipe.conditional == 1.0:
-            found, units = with_covariate_units(
-                found,
-                objective,
-                trainer,
-                recipe.n_covariate_units,
-                alternate=validation is None,
-                history=history,
-                n_threads=n_jobs,
-            )
+        if covariates is not None and validation is None:
+            found, units = covariates.in_turn(found, trainer, History(listener), n_jobs)
+        elif covariates is not None:
+            units = covariates.units(found.parameters)
     rows = history.to_frame()
     training = TrainingSummary(
         settings=recipe.settings(random_state),
@@ -191,15 +186,19 @@ def _generating(
     return Generating(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
 
 
-def _validation(encoding: Encoding, X: Any, y: Any, n_jobs: int | None) -> Callable[[Parameters], dict[str, float]]:
-    """Metrics of parameters on validation data, which are encoded once."""
+def _validation(
+    encoding: Encoding, X: Any, y: Any, training: CovariateTraining | None, n_jobs: int | None
+) -> Callable[[Parameters], dict[str, float]]:
+    """Metrics of parameters on validation data, which are encoded once; where values are missing, with covariate units that go along."""
     known, covariates = parse_endpoints(y), encoding.covariates(X)
+    with_gaps = bool(np.isnan(covariates).any())
     if known.names != encoding.endpoint_names:
         raise ValueError(f"y must have the endpoints {encoding.endpoint_names}; found {known.names}")
     check_index(X, y)
 
     def metrics(parameters: Parameters) -> dict[str, float]:
-        candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs)
+        units = training.units(parameters) if with_gaps and training is not None else None
+        candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs, units)
         prognosis = candidate.ask(covariates, None)
         by_name = {f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name) for name in known.names}
         return {"validation": float(candidate.log_likelihood_of(covariates, known, "conditional").mean()), **by_name}
