@@ -38,7 +38,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         with the contrastive trainer, there are none.
     objective : "conditional", "joint" or float
         What is maximised: the likelihood of the times given the covariates, of both together, or a weight of the former between 0
-        (joint) and 1 (conditional). "joint" is for imputing covariates and generating cohorts; such a model predicts less well.
+        (joint) and 1 (conditional). "joint" is the paper's model, and predicts less well; imputing and generating do not need it.
     time_scale : "kaplan-meier", "linear" or "log"
         How time is mapped to the unit interval.
     horizon : float or mapping of endpoint to float, optional
@@ -73,6 +73,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     endpoint_names_ : tuple of str
     event_times_ : dict
         Distinct event times of each endpoint in training.
+    n_covariate_units_ : int
+        Hidden units that couple to covariates only.
     converged_ : bool or None
         Whether the optimiser met its criterion; None for the contrastive trainer, which has none.
     l2_ : float
@@ -240,6 +242,11 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     def n_features_in_(self) -> int:
         """Covariates in training."""
         return len(self.fitted_.encoding.columns)
+
+    @property
+    def n_covariate_units_(self) -> int:
+        """Hidden units that couple to covariates only."""
+        return self.fitted_.n_covariate_units
 
     @property
     def converged_(self) -> bool | None:
