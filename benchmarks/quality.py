@@ -37,7 +37,7 @@ import harmonium as hm
 from benchmarks.provenance import print_table, write_result
 from harmonium.table.endpoints import parse_endpoints
 
-__all__ = ["as_structured", "complete_encoder", "curves_at", "fit_kaplan_meier", "run"]
+__all__ = ["DATASETS", "as_structured", "complete_encoder", "curves_at", "fit_kaplan_meier", "fold_ibs", "run", "usable_times"]
 
 _CACHE = Path(__file__).resolve().parents[1] / ".cache" / "quality"
 _SHUFFLES, _FOLDS = 2, 5
@@ -61,11 +61,12 @@ def _of_sksurv(load: Callable[[], tuple[pd.DataFrame, Any]]) -> tuple[pd.DataFra
     return X, as_structured(y[event], y[time])
 
 
-_DATASETS: dict[str, Callable[[], tuple[pd.DataFrame, Any]]] = {
+DATASETS: dict[str, Callable[[], tuple[pd.DataFrame, Any]]] = {
     **{name: partial(_paper, name) for name in ("arrest", "democracy", "gbsg2", "ncctg", "nvalt8", "nvalt11")},
     "whas500": lambda: _of_sksurv(load_whas500),
     "veterans": lambda: _of_sksurv(load_veterans_lung_cancer),
 }
+"""Covariates, events and times of every study."""
 
 
 # --- models: each fits on training rows and returns risk and survival curves of test rows ---
@@ -110,10 +111,10 @@ def _fit_rival(name: str, X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, 
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         encoder = complete_encoder(X)
         X_train, X_test = encoder.fit_transform(X.iloc[train]), encoder.transform(X.iloc[test])
-        inner = _usable(times, y[train], y[test])
+        inner = usable_times(times, y[train], y[test])
         for i, setting in enumerate(settings):
             try:
-                losses[i] += _ibs(y[train], y[test], curves_at(make(X_train, y[train], setting), X_test, inner), inner)
+                losses[i] += fold_ibs(y[train], y[test], curves_at(make(X_train, y[train], setting), X_test, inner), inner)
             except (ArithmeticError, ValueError):
                 losses[i] = np.inf
     encoder = complete_encoder(X)
@@ -158,13 +159,14 @@ def fit_kaplan_meier(X: pd.DataFrame, y: Any, times: Any) -> tuple[Curves, Any]:
 # --- tasks ---
 
 
-def _usable(times: Any, train: Any, test: Any) -> Any:
+def usable_times(times: Any, train: Any, test: Any) -> Any:
     """Times at which the Brier score is defined in a fold."""
     inside = test["time"][test["time"] <= train["time"].max()]
     return times[(times >= inside.min()) & (times < inside.max())]
 
 
-def _ibs(train: Any, test: Any, curves: Any, times: Any) -> float:
+def fold_ibs(train: Any, test: Any, curves: Any, times: Any) -> float:
+    """Integrated Brier score of the test rows of a fold."""
     inside = test["time"] <= train["time"].max()
     return float(integrated_brier_score(train, test[inside], curves[inside], times))
 
@@ -174,7 +176,7 @@ def _task(dataset: str, shuffle: int, fold: int, model: str, version: str) -> di
     if path.exists():
         stored: dict[str, Any] = json.loads(path.read_text())
         return stored
-    X, y = _DATASETS[dataset]()
+    X, y = DATASETS[dataset]()
     train, test = list(KFold(_FOLDS, shuffle=True, random_state=shuffle).split(X))[fold]
     first, last = np.quantile(y["time"][y["event"]], [0.1, 0.9])
     times = np.linspace(first, last, 60)
@@ -187,7 +189,7 @@ def _task(dataset: str, shuffle: int, fold: int, model: str, version: str) -> di
             curves, setting = fit_kaplan_meier(X_train, y_train, times)
         else:
             curves, setting = _fit_rival(model, X_train, y_train, times)
-        usable = _usable(times, y_train, y_test)
+        usable = usable_times(times, y_train, y_test)
         risk, survival = curves(X_test, usable)
     result = {
         "dataset": dataset,
@@ -195,7 +197,7 @@ def _task(dataset: str, shuffle: int, fold: int, model: str, version: str) -> di
         "fold": fold,
         "model": model,
         "c_index": float(concordance_index_censored(y_test["event"], y_test["time"], risk)[0]),
-        "ibs": _ibs(y_train, y_test, survival, usable),
+        "ibs": fold_ibs(y_train, y_test, survival, usable),
         "setting": setting,
     }
     _CACHE.mkdir(parents=True, exist_ok=True)
@@ -218,7 +220,7 @@ _MODELS = ("kaplan-meier", "cox", "forest", "boosting", "harmonium")
 
 def run(models: tuple[str, ...] = _MODELS, datasets: tuple[str, ...] | None = None) -> None:
     """Run all tasks on two processes, print the tables and keep them."""
-    names = datasets or tuple(_DATASETS)
+    names = datasets or tuple(DATASETS)
     tasks = [
         (dataset, shuffle, fold, model, _version() if model == "harmonium" else "rival")
         for dataset in names

@@ -8,6 +8,6 @@ Overall and recurrence-free survival go together, and covariates explain little 
 import harmonium as hm
 
 X, y = hm.datasets.load_nvalt8()
-model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
+model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
 
 hm.plots.dependence(model.dependence(X, y, n_bootstrap=20, random_state=0))

@@ -10,7 +10,7 @@ import numpy as np
 import harmonium as hm
 
 X, y = hm.datasets.load_nvalt8()
-model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
+model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
 
 tnm = ["stage", "T-stage", "N-stage"]
 known = {"nothing": [], "stage, T, N": tnm, "and age, WHO status": [*tnm, "age", "performance_status"], "everything": list(X)}

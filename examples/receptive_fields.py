@@ -8,6 +8,6 @@ What each hidden unit stands for: the change of every column when the unit goes 
 import harmonium as hm
 
 X, y = hm.datasets.load_nvalt8()
-model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
+model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
 
 hm.plots.receptive_fields(model, X, given=y)

@@ -9,7 +9,7 @@ model, fitted to both endpoints and to covariates with missing values, answers b
 import harmonium as hm
 
 X, y = hm.datasets.load_nvalt8()
-model = hm.SurvivalHarmonium(objective=0.95, random_state=0).fit(X, y)
+model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
 
 patients = [43, 2, 3]
 year = hm.landmark(y, 12).loc[patients]

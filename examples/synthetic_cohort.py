@@ -2,7 +2,7 @@
 A trial and its synthetic twin
 ==============================
 
-Kaplan-Meier curves of the NVALT-8 trial, and of cohorts that a small joint model draws: one of 10,000 subjects, and twenty of 200, the size
+Kaplan-Meier curves of the NVALT-8 trial, and of cohorts that the default model draws: one of 10,000 subjects, and twenty of 200, the size
 of the trial.
 """
 
@@ -14,7 +14,7 @@ import harmonium as hm
 X, y = hm.datasets.load_nvalt8()
 X = X.drop(columns="FDG-PET SUVmax>=10")
 X["N-stage"], X["bmi"] = X["N-stage"].where(X["N-stage"] != "Nx"), X["bmi"].where(X["bmi"] < 100)
-model = hm.SurvivalHarmonium(2, objective="joint", random_state=0).fit(X, y)
+model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
 
 
 def draw(ax, y, endpoint, **style):

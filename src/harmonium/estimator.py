@@ -32,9 +32,13 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     ----------
     n_hidden : int
         Binary hidden units. Four are enough for most studies.
+    n_covariate_units : "auto" or int
+        Hidden units that couple to covariates only: they learn how covariates are distributed, which decides what a missing value means,
+        and leave predictions for complete rows as they are. "auto" lets the table choose. With another objective than "conditional", and
+        with the contrastive trainer, there are none.
     objective : "conditional", "joint" or float
         What is maximised: the likelihood of the times given the covariates, of both together, or a weight of the former between 0
-        (joint) and 1 (conditional). "joint" is for imputing covariates and generating cohorts; such a model predicts less well.
+        (joint) and 1 (conditional). "joint" is the paper's model, and predicts less well; imputing and generating do not need it.
     time_scale : "kaplan-meier", "linear" or "log"
         How time is mapped to the unit interval.
     horizon : float or mapping of endpoint to float, optional
@@ -72,6 +76,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     endpoint_names_ : tuple of str
     event_times_ : dict
         Distinct event times of each endpoint in training.
+    n_covariate_units_ : int
+        Hidden units that couple to covariates only.
     converged_ : bool or None
         Whether the optimiser met its criterion; None for the contrastive trainer, which has none.
     l2_ : float
@@ -101,6 +107,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         self,
         n_hidden: int = 4,
         *,
+        n_covariate_units: str | int = "auto",
         objective: str | float = "conditional",
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
@@ -114,6 +121,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         n_jobs: int | None = None,
     ) -> None:
         self.n_hidden = n_hidden
+        self.n_covariate_units = n_covariate_units
         self.objective = objective
         self.time_scale = time_scale
         self.horizon = horizon
@@ -198,7 +206,16 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     def recipe(self) -> Recipe:
         """The settings that describe the model."""
-        return Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.numeric_scale)
+        return Recipe(
+            self.n_hidden,
+            self.objective,
+            self.time_scale,
+            self.horizon,
+            self.roles,
+            self.trainer,
+            self.numeric_scale,
+            self.n_covariate_units,
+        )
 
     def _name_features(self, X: Any) -> None:
         names = [column.name for column in self.encoding_.columns]
@@ -239,6 +256,11 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     def n_features_in_(self) -> int:
         """Covariates in training."""
         return len(self.fitted_.encoding.columns)
+
+    @property
+    def n_covariate_units_(self) -> int:
+        """Hidden units that couple to covariates only."""
+        return self.fitted_.n_covariate_units
 
     @property
     def converged_(self) -> bool | None:

@@ -104,7 +104,7 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         base = self._base()
         table = encode_training_table(base.recipe(), frame, y)
         models = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(replace(base.recipe(), **candidates[k]), table, base.random_state, base.n_jobs) for k in chosen
+            delayed(_fitted)(_recipe(base, **candidates[k]), table, base.random_state, base.n_jobs) for k in chosen
         )
         total = float(weights[chosen].sum())
         self.fitted_ = models[0] if len(models) == 1 else Mixture(tuple(models), tuple(float(weights[k]) / total for k in chosen))
@@ -157,6 +157,12 @@ def _rows(table: Any, rows: Any) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
+def _recipe(base: SurvivalHarmonium, n_hidden: int, objective: Any) -> Recipe:
+    """Of a candidate; covariate units go with the conditional objective only."""
+    n_units = base.n_covariate_units if objective in ("conditional", 1.0) else "auto"
+    return replace(base.recipe(), n_hidden=n_hidden, objective=objective, n_covariate_units=n_units)
+
+
 def _fitted(recipe: Recipe, table: Any, random_state: Any, n_jobs: int | None) -> Fitted:
     return fit_model(recipe, table, random_state=random_state, n_jobs=n_jobs)[0]
 
@@ -167,7 +173,7 @@ def _out_of_fold(base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[An
     model: Fitted | None = None
     table = encode_training_table(base.recipe(), *train)
     for objective in objectives:
-        recipe = replace(base.recipe(), n_hidden=n_hidden, objective=objective)
+        recipe = _recipe(base, n_hidden=n_hidden, objective=objective)
         model, _ = fit_model(recipe, table, start=model, random_state=base.random_state, n_jobs=base.n_jobs)
         with silenced(UnseenLevelWarning):  # a fold may lack a rare level
             columns.append(model.log_likelihood(*test))

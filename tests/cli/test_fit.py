@@ -69,6 +69,22 @@ def test_settings_reach_the_model(run, csv, tmp_path):
     assert model.encoding.scales[0].horizon == 200.0
 
 
+@pytest.mark.parametrize(("option", "expected"), [([], 4), (["--covariate-units", 0], 0), (["--covariate-units", 2], 2)])
+def test_covariate_units(run, csv, tmp_path, option, expected):
+    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", *SMALL, *option, "-o", tmp_path / "m.harmonium", "--json")
+    assert json.loads(done.out)["covariate_units"] == expected
+    assert hm.load(tmp_path / "m.harmonium").n_covariate_units == expected
+    found = json.loads(run("info", tmp_path / "m.harmonium", "--json").out)
+    assert found["covariate_units"] == expected
+    assert found["settings"]["n_covariate_units"] == (option[1] if option else "auto")
+
+
+def test_covariate_units_that_make_no_sense_are_refused(run, csv, tmp_path):
+    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", *SMALL, "--covariate-units", "some", "-o", tmp_path / "m.harmonium")
+    assert done.code == 2
+    assert "--covariate-units must be auto or a whole number; found 'some'" in done.err
+
+
 def test_one_horizon_for_all_and_the_contrastive_trainer(run, csv, tmp_path):
     settings = ["--trainer", "contrastive", "--epochs", 2, "--hidden", 20, "--horizon", 150, "--drop", "patient"]
     assert run("fit", csv, "-e", "os=os_mth,os_event", *settings, "-o", tmp_path / "m.harmonium").code == 0

@@ -90,7 +90,7 @@ def test_sizes_are_bounded(schema, X):
 
 
 def test_larger_models_answer_fewer_rows():
-    assert [most_rows(SimpleNamespace(n_hidden=n)) for n in (2, 9, 10, 14, 15)] == [20_000, 20_000, 16_384, 1_024, 200]
+    assert [most_rows(SimpleNamespace(n_hidden=n, n_covariate_units=0)) for n in (2, 9, 10, 14, 15)] == [20_000, 20_000, 16_384, 1_024, 200]
 
 
 def test_names_may_hold_anything(odd_model):

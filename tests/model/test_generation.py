@@ -6,6 +6,7 @@ import pytest
 from sksurv.nonparametric import kaplan_meier_estimator
 
 import harmonium as hm
+from harmonium.model.draws import draw_tables
 from harmonium.table.endpoints import parse_endpoints
 
 
@@ -101,15 +102,18 @@ def test_columns_of_other_types_than_in_training_are_filled():
 
 
 @pytest.mark.slow
-def test_imputing_then_predicting_averages_to_predicting_with_gaps(model, nvalt8):
-    """The law of total probability: mean over imputations of S(t | completed) is S(t | with gaps)."""
-    X, _ = nvalt8
+def test_drawing_covariates_then_predicting_averages_to_predicting_with_gaps(nvalt8):
+    """The law of total probability: with covariates drawn from both kinds of units, the mean of S(t | completed) is S(t | with gaps)."""
+    X, y = nvalt8
+    fitted = hm.SurvivalHarmonium(3, random_state=0, trainer=hm.Exact(n_starts=1)).fit(X, y).fitted_
+    assert fitted.n_covariate_units > 0
     gappy = X[X.isna().any(axis=1)][:6]
     times = [6.0, 12.0, 24.0]
-    with_gaps = model.predict_survival_function(gappy, endpoint="os", times=times, return_array=True)
-    drawn = model.impute(pd.concat([gappy] * 30), n_draws=10, within_range=False, random_state=0)
-    completed = pd.concat([covariates for covariates, _ in drawn])
-    draws = model.predict_survival_function(completed, endpoint="os", times=times, return_array=True).reshape(300, *with_gaps.shape)
+    with_gaps = fitted.predict_survival_function(gappy, endpoint="os", times=times, return_array=True)
+    covariates = fitted.encoding.covariates(pd.concat([gappy] * 30))
+    tables = draw_tables(fitted.whole_parameters, fitted.encoding.cells(covariates), 10, np.random.default_rng(0))
+    completed = np.concatenate([table[:, : covariates.shape[1]] for table in tables])
+    draws = fitted.ask(completed, None).survival("os", times).reshape(300, *with_gaps.shape)
     error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
     assert (np.abs(draws.mean(axis=0) - with_gaps) <= 4.5 * error + 1e-9).all()
     assert error.max() > 0.0
@@ -183,10 +187,10 @@ def test_same_seed_same_draws(model, nvalt8):
     pd.testing.assert_frame_equal(model.sample(5, random_state=1)[0], model.sample(5, random_state=1)[0])
 
 
-def test_models_that_do_not_know_covariates_say_so(nvalt8):
+def test_models_trained_in_parts_do_not_know_covariates_and_say_so(nvalt8):
     X, y = nvalt8
-    model = hm.SurvivalHarmonium(1, random_state=0, trainer=hm.Exact(n_starts=1, max_iter=5)).fit(X, y)
-    with pytest.warns(UserWarning, match='train one with objective="joint"'):
+    model = hm.SurvivalHarmonium(1, random_state=0, trainer=hm.Contrastive(n_epochs=1)).partial_fit(X, y)
+    with pytest.warns(UserWarning, match='or in parts with objective="joint"'):
         model.sample(3)
     with pytest.warns(UserWarning, match="to impute covariates"):
         model.impute(X, y)

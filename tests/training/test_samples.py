@@ -131,7 +131,7 @@ def test_history_says_what_it_is_about(sampled):
     history = sampled.history_
     assert history["stage"].unique().tolist() == ["a sample", "all rows"]
     assert (history.loc[history["stage"] == "a sample", "passes"] == 0).all()
-    assert history["passes"].iloc[-1] == sampled.n_passes_
+    assert 0 < history["passes"].iloc[-1] < sampled.n_passes_  # rows have missing values: given the covariate units, training goes on
     assert history["evaluations"].is_monotonic_increasing
 
 

@@ -22,7 +22,7 @@ harmonium fit data.csv -e os=os_mth,os_event -e rfs=rfs_mth,rfs_event -o model.h
 
 harmonium fit data.csv -e death=months,status:dead --drop patient --role grade=categorical -o model.harmonium
 
-harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 --objective joint -o model.harmonium
+harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 -o model.harmonium
 
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
 """
@@ -38,14 +38,21 @@ def run(
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The model file; it ends with .harmonium.", show_default=False)
     ] = None,
     hidden: Annotated[int | None, typer.Option("--hidden", metavar="NUMBER", min=0, help="Hidden units.", show_default="4")] = None,
+    covariate_units: Annotated[
+        str,
+        typer.Option(
+            "--covariate-units",
+            metavar="NUMBER",
+            help="Hidden units for how covariates are distributed, which missing values need; auto lets the data choose.",
+        ),
+    ] = "auto",
     objective: Annotated[
         str | None,
         typer.Option(
             "--objective",
             metavar="WHAT",
             show_default="conditional",
-            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional). Use joint "
-            "for a model that imputes or samples covariates.",
+            help="conditional (endpoints given covariates), joint (both), or a weight from 0 (joint) to 1 (conditional).",
         ),
     ] = None,
     cv: Annotated[
@@ -128,6 +135,7 @@ def run(
         "time_scale": time_scale,
         "horizon": _horizon(horizon or []),
         "roles": dict(_pair("--role", "COLUMN=ROLE", text) for text in role or []),
+        "n_covariate_units": _covariate_units(covariate_units),
     }
     penalty = "auto" if l2 == "auto" else _number("--l2", l2)
     chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
@@ -149,6 +157,7 @@ def run(
             "model": output,
             **summary,
             "settings": dict(fitted.training.settings),
+            "covariate_units": fitted.n_covariate_units,
             "log_likelihood": likelihood,
             "iterations": fitted.training.n_iter,
             "converged": fitted.training.converged,
@@ -176,13 +185,16 @@ def _fit(
     model = SurvivalHarmonium(**settings)
     if cv:
         chosen = _cross_validated(terminal, model, chosen, X, y)
+        if chosen["objective"] not in ("conditional", 1.0):
+            model.set_params(n_covariate_units="auto")
     model.set_params(**chosen).fit(X, y)
     fitted = model.fitted_
     likelihood = float(fitted.log_likelihood(X, y).mean()) if fitted.n_hidden <= EXACT_LIMIT else None
     fitted.save(output)
     reached = "" if likelihood is None else f", log-likelihood {likelihood:.4f} per row in training"
     spent = f"{fitted.training.n_iter} iterations, {time.monotonic() - start:.1f} s"
-    terminal.note(f"{len(X)} rows, n_hidden {fitted.n_hidden}, objective {model.objective}{reached}; {spent}")
+    units = f"n_hidden {fitted.n_hidden}, covariate units {fitted.n_covariate_units}"
+    terminal.note(f"{len(X)} rows, {units}, objective {model.objective}{reached}; {spent}")
     terminal.note(f"saved to {output}")
     if report is not None:
         method, scores = _write_report(terminal, model, X, y, title, Path(report), force)
@@ -244,6 +256,12 @@ def _cross_validated(terminal: Terminal, model: Any, chosen: dict[str, Any], X: 
 
 def _objective(text: str | None) -> str | float | None:
     return text if text in (None, "conditional", "joint") else _number("--objective", text)
+
+
+def _covariate_units(text: str) -> str | int:
+    if text == "auto" or text.isdecimal():
+        return text if text == "auto" else int(text)
+    raise ValueError(f"--covariate-units must be auto or a whole number; found {text!r}")
 
 
 def _horizon(texts: list[str]) -> float | dict[str, float] | None:

@@ -37,7 +37,7 @@ def run(
     columns stay as they are. For each endpoint NAME that is given, the column NAME_drawn has the event time: the observed one, or for
     censored rows a draw from the times that are still possible. Endpoints are written as for fit (see harmonium fit --help).
 
-    Train the model with --objective joint for this.
+    Parameters are drawn as well, anew for each of the first ten tables, so that the tables differ by all that is uncertain.
     """
     import pandas as pd
 

@@ -60,7 +60,7 @@ def run(
 
     Writes the covariates and, for each endpoint NAME, NAME_time and NAME_event (1: event, 0: censored).
 
-    Train the model with --objective joint for this, unless all covariates are given.
+    Subjects whose covariates are all given have the event times that predict would predict for them.
     """
     import pandas as pd
 

@@ -33,7 +33,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_hidden, objective, time_scale, horizon, numeric_scale, roles, verbose, random_state
+    n_hidden, n_covariate_units, objective, time_scale, horizon, numeric_scale, roles, verbose, random_state
         As in :class:`harmonium.SurvivalHarmonium`.
     trainer : "auto", "exact" or Exact
         Only the exact trainer works on many machines.
@@ -73,6 +73,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         self,
         n_hidden: int = 4,
         *,
+        n_covariate_units: str | int = "auto",
         objective: str | float = "conditional",
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
@@ -84,6 +85,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         client: Any = None,
     ) -> None:
         self.n_hidden = n_hidden
+        self.n_covariate_units = n_covariate_units
         self.objective = objective
         self.time_scale = time_scale
         self.horizon = horizon
@@ -108,7 +110,16 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        recipe = Recipe(self.n_hidden, self.objective, self.time_scale, self.horizon, self.roles, self.trainer, self.numeric_scale)
+        recipe = Recipe(
+            self.n_hidden,
+            self.objective,
+            self.time_scale,
+            self.horizon,
+            self.roles,
+            self.trainer,
+            self.numeric_scale,
+            self.n_covariate_units,
+        )
         if not isinstance(recipe.resolved(), Exact):
             raise ValueError(
                 f"many machines need the exact trainer, with at most 14 hidden units; found {self.trainer!r} and n_hidden={self.n_hidden}"

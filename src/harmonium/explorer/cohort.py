@@ -29,8 +29,9 @@ _LONGEST_NOTE = 300  # characters
 
 
 def most_rows(model: Any) -> int:
-    """Rows that are answered at once, fewer for a model with more hidden units, since the user is waiting."""
-    return min(_MOST_ROWS, _MOST_ROW_STATES >> model.n_hidden) if model.n_hidden <= EXACT_LIMIT else _MOST_ROWS_SAMPLED
+    """Rows that are answered at once, fewer for a model with more units of both kinds, since the user is waiting."""
+    n_units = model.n_hidden + model.n_covariate_units
+    return min(_MOST_ROWS, _MOST_ROW_STATES >> n_units) if model.n_hidden <= EXACT_LIMIT else _MOST_ROWS_SAMPLED
 
 
 def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[pd.DataFrame, list[str]]:

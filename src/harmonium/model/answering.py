@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
+from harmonium.model.generator import Generator
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
 
-__all__ = ["Answering", "Component"]
+__all__ = ["Answering", "Component", "Purpose"]
+
+Purpose = Literal["prediction", "imputation", "cohort"]
+"""What draws are for: predictions come from the prognostic part, imputations and cohorts from its joint continuation."""
 
 
 class Component(Protocol):
@@ -24,6 +29,18 @@ class Component(Protocol):
     @property
     def parameters(self) -> Parameters:
         """Of the harmonium."""
+
+    @property
+    def covariate_units(self) -> CovariateUnits | None:
+        """How covariates are distributed, where that was learned beside the parameters."""
+
+    @property
+    def n_covariate_units(self) -> int:
+        """How many units couple to covariates only."""
+
+    @property
+    def generator(self) -> Generator | None:
+        """What imputations and cohorts are drawn from, if that is not the parameters."""
 
     @property
     def training(self) -> TrainingSummary:
@@ -54,6 +71,10 @@ class Answering(Protocol):
         """The largest number of hidden units of a component."""
 
     @property
+    def n_covariate_units(self) -> int:
+        """The largest number of covariate units of a component."""
+
+    @property
     def n_jobs(self) -> int | None:
         """Threads that answer."""
 
@@ -67,7 +88,7 @@ class Answering(Protocol):
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row."""
 
-    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
+    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
         """Completed tables (rows, columns)."""
 
     def with_evaluation(self, method: str, scores: Mapping[str, Mapping[str, float]]) -> Any:

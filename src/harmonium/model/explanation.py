@@ -93,7 +93,7 @@ def _all_components(fitted: Answering, cells: Cells, rng: np.random.Generator) -
     for rows in row_chunks(cells, max(model.n_hidden for _, model in fitted.components)):
         part, chunk = cells.part(rows), []
         for weight, model in fitted.components:
-            hidden = hidden_given(model.parameters, part, np.random.default_rng(seed), fitted.n_jobs)
+            hidden = hidden_given(model.parameters, part, np.random.default_rng(seed), fitted.n_jobs, model.covariate_units)
             chunk.append((np.full(part.n_rows, weight), KnownRows(model.parameters.natural(), part, hidden)))
         chunks.append(chunk)
     return chunks

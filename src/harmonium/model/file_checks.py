@@ -69,6 +69,7 @@ def _is_trainer(value: Any) -> bool:
 
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "n_hidden": ("a whole number", _is_whole),
+    "n_covariate_units": ('"auto" or a whole number', lambda value: value == "auto" or _is_whole(value)),
     "objective": ('"conditional", "joint" or a number between 0 and 1', _is_objective),
     "time_scale": (f"one of {', '.join(TIME_SCALES)}", lambda value: value in TIME_SCALES),
     "numeric_scale": (f"one of {', '.join(NUMERIC_SCALES)}", lambda value: value in NUMERIC_SCALES),

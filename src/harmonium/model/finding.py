@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harmonium.cells import Cells
 from harmonium.engine.choice_of_method import CLOSED_FORM, INTEGRATE, SAMPLE, methods_of
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.integrated_rows import IntegratedRows
@@ -44,11 +45,13 @@ class FoundRows:
     may_be_kept: bool
 
 
-def find_rows(parameters: Parameters, cells: Cells, seed: int, n_threads: int | None = None) -> Iterator[FoundRows]:
+def find_rows(
+    parameters: Parameters, cells: Cells, seed: int, n_threads: int | None = None, units: CovariateUnits | None = None
+) -> Iterator[FoundRows]:
     """All rows of a table in parts, each answered by one kind of method; the seed matters to sampled rows only."""
     methods = methods_of(cells, parameters.n_hidden)
     if parameters.n_hidden <= EXACT_LIMIT:
-        yield from _by_states(parameters, cells, np.arange(cells.n_rows), methods, seed, n_threads)
+        yield from _by_states(parameters, cells, np.arange(cells.n_rows), methods, seed, n_threads, units)
         return
     left = np.flatnonzero(methods == SAMPLE)
     chosen = np.flatnonzero((methods == INTEGRATE) | (methods == CLOSED_FORM))
@@ -64,12 +67,18 @@ def find_rows(parameters: Parameters, cells: Cells, seed: int, n_threads: int | 
 
 
 def _by_states(
-    parameters: Parameters, cells: Cells, places: Integers, methods: NDArray[np.str_], seed: int, n_threads: int | None
+    parameters: Parameters,
+    cells: Cells,
+    places: Integers,
+    methods: NDArray[np.str_],
+    seed: int,
+    n_threads: int | None,
+    units: CovariateUnits | None = None,
 ) -> Iterator[FoundRows]:
     """Rows whose hidden states are enumerated or drawn."""
     may_be_kept = cells.n_rows << min(parameters.n_hidden, EXACT_LIMIT) <= _KEPT
     start = 0
-    for rows in KnownRows.of(parameters, cells, np.random.default_rng(seed), n_threads):
+    for rows in KnownRows.of(parameters, cells, np.random.default_rng(seed), n_threads, units):
         part = slice(start, start + rows.cells.n_rows)
         yield FoundRows(rows, places[part], methods[part], may_be_kept)
         start += rows.cells.n_rows

@@ -9,11 +9,14 @@ import numpy as np
 
 from harmonium.cells import Cells
 from harmonium.engine.annealing import annealed_log_mass
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.exact import log_mass
 from harmonium.engine.integration import integrated_log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
+from harmonium.model.answering import Purpose
 from harmonium.model.draws import draw_tables
+from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.prognosis import ModelPrognosis
 from harmonium.model.survival_model import SurvivalModel
@@ -36,9 +39,14 @@ class Fitted(SurvivalModel):
     encoding : Encoding
         Roles and encodings of columns, time scales of endpoints.
     parameters : Parameters
+        Of the prognostic units.
     training : TrainingSummary
     n_jobs : int, optional
         Threads that answer; no part of the model.
+    covariate_units : CovariateUnits, optional
+        How covariates are distributed, where that was learned beside the parameters.
+    generating : Generating, optional
+        What imputations and cohorts are drawn from, made when it is first needed; without it, the parameters.
 
     Examples
     --------
@@ -53,6 +61,8 @@ class Fitted(SurvivalModel):
     parameters: Parameters
     training: TrainingSummary
     n_jobs: int | None = field(default=None, compare=False)
+    covariate_units: CovariateUnits | None = None
+    generating: Generating | None = field(default=None, compare=False, repr=False)
 
     @property
     def fitted(self) -> Fitted:
@@ -61,8 +71,23 @@ class Fitted(SurvivalModel):
 
     @property
     def n_hidden(self) -> int:
-        """How many hidden units."""
+        """How many prognostic units."""
         return self.parameters.n_hidden
+
+    @property
+    def n_covariate_units(self) -> int:
+        """How many units couple to covariates only."""
+        return 0 if self.covariate_units is None else self.covariate_units.n_units
+
+    @property
+    def whole_parameters(self) -> Parameters:
+        """Of the prognostic units and, after them, the covariate units."""
+        return self.parameters if self.covariate_units is None else self.covariate_units.joined(self.parameters)
+
+    @property
+    def generator(self) -> Generator | None:
+        """What imputations and cohorts are drawn from; None of a model that was trained in parts."""
+        return None if self.generating is None else self.generating.generator
 
     @property
     def components(self) -> tuple[tuple[float, Fitted], ...]:
@@ -89,12 +114,12 @@ class Fitted(SurvivalModel):
     def ask(self, covariates: Array, known: Endpoints | None) -> ModelPrognosis:
         """The prognosis of encoded covariates."""
         cells = self.encoding.cells(covariates, known)
-        return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs)
+        return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
 
     def log_mass(self, cells: Cells) -> Array:
         """Log mass of every row (eq. 5): beyond enumeration by integration, and by annealing where too much is unobserved."""
         if self.n_hidden <= EXACT_LIMIT:
-            return log_mass(self.parameters, cells, self.n_jobs)
+            return log_mass(self.whole_parameters, cells, self.n_jobs)
         out = integrated_log_mass(self.parameters, cells, self.n_jobs)
         left = np.flatnonzero(np.isnan(out))
         if left.size:
@@ -104,9 +129,32 @@ class Fitted(SurvivalModel):
 
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row."""
-        function = conditional_log_likelihood if kind == "conditional" else joint_log_likelihood
-        return function(self.encoding, self.log_mass, covariates, known)
+        if kind != "conditional":
+            return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
+        return conditional_log_likelihood(self.encoding, self._log_mass_given_covariates, covariates, known)
 
-    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
-        """Completed tables (rows, columns)."""
-        return draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs)
+    def _log_mass_given_covariates(self, cells: Cells) -> Array:
+        """Log mass of every row, but for a constant that depends on its covariates alone."""
+        if self.covariate_units is None:
+            return self.log_mass(cells)
+        return self.covariate_units.log_mass_given_covariates(self.parameters, cells, self.n_jobs)
+
+    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
+        """Completed tables (rows, columns); of a prediction, only outcomes are drawn as they are distributed.
+
+        Subjects of a cohort whose covariates are given in full have the outcomes that are predicted for them.
+        """
+        gaps = incomplete_rows(cells)
+        if purpose == "prediction" or (purpose == "cohort" and not gaps.any()):
+            yield from draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
+            return
+        generator = self.generator or Generator(self.parameters, ())
+        for number in range(n_draws):
+            if purpose == "imputation":
+                yield from draw_tables(generator.of_imputation(number), cells, 1, rng, self.n_jobs)
+                continue
+            out = np.empty((cells.n_rows, cells.layout.n_columns))
+            for rows, parameters in ((np.flatnonzero(gaps), generator.parameters), (np.flatnonzero(~gaps), self.parameters)):
+                if rows.size:
+                    out[rows] = next(draw_tables(parameters, cells.part(rows), 1, rng, self.n_jobs))
+            yield out

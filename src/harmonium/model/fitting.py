@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.metrics.concordance import concordance_index
+from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
 from harmonium.model.fitted import Fitted
+from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
+from harmonium.model.generator import Generating, continued_jointly
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
@@ -38,6 +43,7 @@ class Recipe:
     roles: Mapping[Any, str] | None
     trainer: str | Trainer
     numeric_scale: str = "scores"
+    n_covariate_units: str | int = "auto"
 
     @property
     def conditional(self) -> float:
@@ -51,12 +57,15 @@ class Recipe:
 
     def resolved(self) -> Trainer:
         """The trainer, whose name may have been given."""
-        return trainer_named(self.trainer, self.n_hidden)
+        trainer = trainer_named(self.trainer, self.n_hidden)
+        check_covariate_units(self.n_covariate_units, self.n_hidden, self.conditional, trainer)
+        return trainer
 
     def settings(self, random_state: Any) -> dict[str, Any]:
         """What a model file keeps of it."""
         return {
             "n_hidden": int(self.n_hidden),
+            "n_covariate_units": self.n_covariate_units if isinstance(self.n_covariate_units, str) else int(self.n_covariate_units),
             "objective": self.objective,
             "time_scale": self.time_scale,
             "numeric_scale": self.numeric_scale,
@@ -137,7 +146,8 @@ def fit_model(
     trainer, objective = recipe.resolved(), table.objective(recipe.conditional)
     if patience is not None and validation is None:
         raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
-    validate = None if validation is None else _validation(table.encoding, *validation, n_jobs)
+    covariates = CovariateTraining.of(objective, trainer, recipe.n_hidden, recipe.conditional, recipe.n_covariate_units)
+    validate = None if validation is None else _validation(table.encoding, *validation, covariates, n_jobs)
     rng = np.random.default_rng(random_state)
     with progress(verbose) as listener:
         history = History(listener, validate, patience)
@@ -149,6 +159,11 @@ def fit_model(
             start=None if start is None else start.parameters,
             n_threads=n_jobs,
         )
+        units = None
+        if covariates is not None and validation is None:
+            found, units = covariates.in_turn(found, trainer, History(listener), n_jobs)
+        elif covariates is not None:
+            units = covariates.units(found.parameters)
     rows = history.to_frame()
     training = TrainingSummary(
         settings=recipe.settings(random_state),
@@ -160,18 +175,32 @@ def fit_model(
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )
-    return Fitted(table.encoding, found.parameters, training, n_jobs), rows
+    generating = _generating(objective, found.parameters, units, trainer, random_state, n_jobs)
+    return Fitted(table.encoding, found.parameters, training, n_jobs, units, generating), rows
 
 
-def _validation(encoding: Encoding, X: Any, y: Any, n_jobs: int | None) -> Callable[[Parameters], dict[str, float]]:
-    """Metrics of parameters on validation data, which are encoded once."""
+def _generating(
+    objective: Any, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, random_state: Any, n_jobs: int | None
+) -> Generating:
+    """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
+    rows = in_memory(objective, GENERATOR_ROWS)
+    return Generating(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
+
+
+def _validation(
+    encoding: Encoding, X: Any, y: Any, training: CovariateTraining | None, n_jobs: int | None
+) -> Callable[[Parameters], dict[str, float]]:
+    """Metrics of parameters on validation data, which are encoded once; where values are missing, with covariate units that go along."""
     known, covariates = parse_endpoints(y), encoding.covariates(X)
+    with_gaps = bool(np.isnan(covariates).any())
     if known.names != encoding.endpoint_names:
         raise ValueError(f"y must have the endpoints {encoding.endpoint_names}; found {known.names}")
     check_index(X, y)
 
     def metrics(parameters: Parameters) -> dict[str, float]:
-        candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs)
+        units = training.units(parameters) if with_gaps and training is not None else None
+        candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs, units)
         prognosis = candidate.ask(covariates, None)
         by_name = {f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name) for name in known.names}
         return {"validation": float(candidate.log_likelihood_of(covariates, known, "conditional").mean()), **by_name}

@@ -39,7 +39,7 @@ def impute(
     index = frame.index if y is None or not hasattr(y, "index") else y.index
     return [
         (_completed(encoding, frame, values), _events_at(encoding, _drawn_times(encoding, values, known), known.lower).to_frame(index))
-        for values in fitted.draw(cells, known, n_draws, rng)
+        for values in fitted.draw(cells, known, n_draws, rng, "imputation")
     ]
 
 
@@ -54,7 +54,7 @@ def sample(
     encoding = fitted.encoding
     known = (known or Endpoints.nothing(encoding.endpoint_names, len(covariates))).repeated(n_samples)
     cells = _draw_from(encoding, np.repeat(covariates, n_samples, axis=0), known, within_range=True)
-    values = next(fitted.draw(cells, known, 1, rng))
+    values = next(fitted.draw(cells, known, 1, rng, "cohort"))
     times = _drawn_times(encoding, values, known)
     follow_up = _drawn_follow_up(encoding, len(times), rng) if censored else None
     return encoding.decode_covariates(values[:, : covariates.shape[1]]), _events_at(encoding, times, known.lower, follow_up).to_frame()
@@ -66,15 +66,15 @@ def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_
         raise ValueError(f"n_draws must be at least 1; found {n_draws}")
     encoding = fitted.encoding
     known = known or Endpoints.nothing(encoding.endpoint_names, len(covariates))
-    tables = fitted.draw(encoding.cells(covariates, known), known, n_draws, rng)
+    tables = fitted.draw(encoding.cells(covariates, known), known, n_draws, rng, "prediction")
     return np.stack([_drawn_times(encoding, values, known) for values in tables])
 
 
 def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> None:
-    if any(model.training.settings.get("objective") in ("conditional", 1.0) for _, model in fitted.components):
+    if any(model.generator is None and model.training.settings.get("objective") in ("conditional", 1.0) for _, model in fitted.components):
         warn(
-            "the model was trained to predict endpoints given covariates and knows little about the covariates themselves; "
-            f'to {purpose}, train one with objective="joint"',
+            "the model was trained in parts, by partial_fit, to predict endpoints given covariates, and has not learned how covariates are "
+            f'distributed; to {purpose}, fit it to a whole table, or in parts with objective="joint"',
             GenerationWarning,
         )
 

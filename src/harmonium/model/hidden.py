@@ -16,6 +16,7 @@ from scipy.special import expit
 from scipy.stats import t as student
 
 from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.exact import posterior
 from harmonium.engine.gibbs import Chains, row_contents
 from harmonium.engine.parameters import Parameters
@@ -151,7 +152,9 @@ class Sampled:
 Hidden = Enumerated | Sampled
 
 
-def hidden_given(parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Hidden:
+def hidden_given(
+    parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None, units: CovariateUnits | None = None
+) -> Hidden:
     """Hidden states given the cells of each row (eq. 7): enumerated if there are few enough units.
 
     Parameters
@@ -161,9 +164,12 @@ def hidden_given(parameters: Parameters, cells: Cells, rng: np.random.Generator,
     rng : numpy.random.Generator
         Used beyond enumeration only.
     n_threads : int, optional
+    units : CovariateUnits, optional
+        How covariates are distributed, which matters to rows with missing ones.
     """
     if parameters.n_hidden <= EXACT_LIMIT:
-        return Enumerated(hidden_states(parameters.n_hidden), posterior(parameters, cells, n_threads))
+        weights = posterior(parameters, cells, n_threads) if units is None else units.posterior(parameters, cells, n_threads)
+        return Enumerated(hidden_states(parameters.n_hidden), weights)
     return sample_hidden(parameters, cells, rng, n_threads)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.model.endpoint_states import EndpointStates
 from harmonium.model.hidden import Answer, Enumerated, Hidden, hidden_given, row_chunks, warn_if_uncertain
@@ -37,12 +38,19 @@ class KnownRows:
     hidden: Hidden
 
     @classmethod
-    def of(cls, parameters: Parameters, cells: Cells, rng: np.random.Generator, n_threads: int | None = None) -> Iterator[KnownRows]:
+    def of(
+        cls,
+        parameters: Parameters,
+        cells: Cells,
+        rng: np.random.Generator,
+        n_threads: int | None = None,
+        units: CovariateUnits | None = None,
+    ) -> Iterator[KnownRows]:
         """All rows of a table, as many at a time as fit into memory."""
         natural, seed = parameters.natural(), int(rng.integers(2**63))  # one for all chunks, so that these do not matter
         for rows in row_chunks(cells, parameters.n_hidden):
             part = cells.part(rows)
-            yield cls(natural, part, hidden_given(parameters, part, np.random.default_rng(seed), n_threads))
+            yield cls(natural, part, hidden_given(parameters, part, np.random.default_rng(seed), n_threads, units))
 
     @property
     def exact(self) -> bool:

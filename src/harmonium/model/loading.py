@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from harmonium.model.fitted import Fitted
+from harmonium.model.generator import Generating
 from harmonium.model.mixture import Mixture
 from harmonium.model.storage import Contents, naming, read_contents
 
@@ -49,6 +50,8 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted |
 
 def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted | Mixture:
     """The model in a file that has been read."""
-    parts = zip(contents.parameters(), contents.training, strict=True)
-    models = tuple(Fitted(contents.encoding, parameters, training, n_jobs) for parameters, training in parts)
+    models = tuple(
+        Fitted(contents.encoding, parameters, training, n_jobs, units, None if generator is None else Generating(made=generator))
+        for (parameters, units, generator), training in zip(contents.parameters(), contents.training, strict=True)
+    )
     return models[0] if len(models) == 1 else Mixture(models, contents.weights)

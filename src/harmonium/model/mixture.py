@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harmonium.cells import Cells
+from harmonium.model.answering import Purpose
 from harmonium.model.fitted import Fitted
 from harmonium.model.mixture_prognosis import MixturePrognosis
 from harmonium.model.survival_model import SurvivalModel
@@ -67,6 +68,11 @@ class Mixture(SurvivalModel):
         return max(model.n_hidden for model in self.models)
 
     @property
+    def n_covariate_units(self) -> int:
+        """The largest number of covariate units of a model."""
+        return max(model.n_covariate_units for model in self.models)
+
+    @property
     def n_jobs(self) -> int | None:
         """Threads that answer."""
         return self.models[0].n_jobs
@@ -95,13 +101,13 @@ class Mixture(SurvivalModel):
         mixture: Array = np.logaddexp.reduce(parts)
         return mixture
 
-    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
+    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
         """Completed tables (rows, columns); for each row and table a component is drawn first."""
         lower, upper = cells.bounds()
         n_covariates = len(self.encoding.modelled)
         observed = np.where(lower == upper, lower, np.nan)[:, :n_covariates]
         cumulative = np.cumsum(self._weights(observed, known), axis=0)
-        for tables in zip(*(model.draw(cells, known, n_draws, rng) for model in self.models), strict=True):
+        for tables in zip(*(model.draw(cells, known, n_draws, rng, purpose) for model in self.models), strict=True):
             chosen = np.argmax(rng.random(cells.n_rows) * cumulative[-1] < cumulative, axis=0)
             yield np.stack(tables)[chosen, np.arange(cells.n_rows)]
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.model.finding import FoundRows, find_rows
 from harmonium.model.hidden import Answer, stacked
@@ -243,10 +244,18 @@ class ModelPrognosis(Prognosis):
     """The prognosis of one model: averages over its hidden states, which are found when first needed and kept."""
 
     def __init__(
-        self, encoding: Encoding, parameters: Parameters, cells: Cells, known: Endpoints | None, seed: int, n_threads: int | None
+        self,
+        encoding: Encoding,
+        parameters: Parameters,
+        cells: Cells,
+        known: Endpoints | None,
+        seed: int,
+        n_threads: int | None,
+        units: CovariateUnits | None = None,
     ) -> None:
         super().__init__(encoding, known)
         self.parameters = parameters
+        self.units = units
         self.cells = cells
         self._seed, self._n_threads = seed, n_threads
         self._found: list[FoundRows] | None = None
@@ -274,7 +283,7 @@ class ModelPrognosis(Prognosis):
             yield from self._found
             return
         kept: list[FoundRows] | None = []
-        for part in find_rows(self.parameters, self.cells, self._seed, self._n_threads):
+        for part in find_rows(self.parameters, self.cells, self._seed, self._n_threads, self.units):
             yield part
             if kept is not None and part.may_be_kept:
                 kept.append(part)

@@ -12,8 +12,8 @@ The metadata has one key, ``harmonium``, which holds a JSON document (:mod:`harm
                     keys and no spaces, followed by the tensors' bytes in the order of their names
 ==================  ===================================================================================================
 
-The tensors, all of them float64, are the event times of every endpoint, ``event_times.<number>``, and the parameters of every component:
-``<component>.b``, then each block's own by number and name (``0.0.W``, ``0.0.a``, ...).
+The tensors, all of them float64, are the event times of every endpoint, ``event_times.<number>``, and the parameters of every component,
+``<component>.<name>``, whose names are those of :mod:`harmonium.model.component_tensors`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from harmonium.errors import ModelFileError
+from harmonium.model.component_tensors import n_covariate_units, read_tensors, tensors_of
 from harmonium.model.file_checks import check_encoding, check_training, require
 from harmonium.model.json_values import from_json, to_json
 from harmonium.model.training_summary import TrainingSummary
@@ -40,14 +41,16 @@ from harmonium.typing import Array
 from harmonium.version import __version__
 
 if TYPE_CHECKING:
+    from harmonium.engine.covariate_units import CovariateUnits
     from harmonium.engine.parameters import Parameters
     from harmonium.model.answering import Answering
+    from harmonium.model.generator import Generator
 
 __all__ = ["Contents", "naming", "read_contents", "save_model"]
 
 _KEY = "harmonium"
 _FORMAT = "harmonium model"
-_FORMAT_VERSION = 2
+_FORMAT_VERSION = 3
 _DECODING_ERRORS = (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError)  # what malformed JSON can cause
 
 
@@ -70,9 +73,14 @@ class Contents:
     weights: tuple[float, ...]
     tensors: tuple[dict[str, Array], ...]
 
-    def parameters(self) -> list[Parameters]:
+    def parameters(self) -> list[tuple[Parameters, CovariateUnits | None, Generator | None]]:
         """Of each component, whose shapes and values are checked."""
-        return [_parameters(dict(tensors), self.encoding) for tensors in self.tensors]
+        return [read_tensors(tensors, self.encoding.layout) for tensors in self.tensors]
+
+    @property
+    def n_covariate_units(self) -> int:
+        """The largest number of covariate units of a component."""
+        return max(n_covariate_units(tensors) for tensors in self.tensors)
 
 
 def save_model(model: Answering, path: str | os.PathLike[str]) -> None:
@@ -257,8 +265,7 @@ def _document(model: Answering) -> dict[str, Any]:
 def _tensors(model: Answering) -> dict[str, Array]:
     tensors = {f"event_times.{e}": endpoint.event_times for e, endpoint in enumerate(model.encoding.endpoints)}
     for k, (_, own) in enumerate(model.components):
-        tensors[f"{k}.b"] = own.parameters.hidden_bias
-        tensors |= {f"{k}.{i}.{name}": values for i, block in enumerate(own.parameters.blocks) for name, values in block.items()}
+        tensors |= {f"{k}.{name}": values for name, values in tensors_of(own).items()}
     return {name: np.ascontiguousarray(values, dtype="<f8") for name, values in tensors.items()}
 
 
@@ -283,26 +290,6 @@ def _contents(document: dict[str, Any], tensors: dict[str, Array]) -> Contents:
     right = all(type(weight) is float and weight > 0.0 for weight in weights) and abs(sum(weights) - 1.0) < 1e-9
     require(right, f"weights must be positive and add up to one; found {weights}")
     return Contents(encoding, tuple(training), tuple(weights), tuple(parameters))
-
-
-def _parameters(tensors: dict[str, Array], encoding: Encoding) -> Parameters:
-    """Take the parameters out of the tensors."""
-    from harmonium.engine.parameters import Parameters  # noqa: PLC0415 - compiled code
-
-    layout = encoding.layout
-    hidden_bias = tensors.pop("b")
-    blocks = []
-    for i, block in enumerate(layout.blocks):
-        own = {}
-        for name, shape in block.unit.parameter_shapes(hidden_bias.size).items():
-            own[name] = tensors.pop(f"{i}.{name}")
-            expected = (block.n_columns, *shape)
-            require(own[name].shape == expected, f"the tensor '{i}.{name}' must have the shape {expected}; found {own[name].shape}")
-        blocks.append(own)
-    require(not tensors, f"there are tensors of no use: {', '.join(map(repr, sorted(tensors)))}")
-    parameters = Parameters(layout, hidden_bias, tuple(blocks))
-    parameters.check(layout)
-    return parameters
 
 
 def _stored_training(training: TrainingSummary) -> dict[str, Any]:

@@ -182,12 +182,16 @@ class SurvivalModel(ABC):
     ) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
         """Fill in what is missing with draws from the model, given everything that is known of each row.
 
+        Draws come from the model's continuation on the joint likelihood of covariates and endpoints, which is made when it is first needed,
+        with parameters that are drawn as well, anew for each of the first ten tables.
+
         Parameters
         ----------
         X : DataFrame or array
             Covariates.
         y : DataFrame, optional
-            Endpoints; censored times are drawn inside their intervals. Without it, they are drawn given the covariates.
+            Endpoints; censored times are drawn inside their intervals, and covariates given all times. Without it, times are drawn given
+            the covariates; an analysis of survival needs it.
         n_draws : int
             Completed tables, for multiple imputation: analyse each and combine the results with :func:`harmonium.pool`.
         within_range : bool
@@ -204,7 +208,7 @@ class SurvivalModel(ABC):
         --------
         >>> import harmonium as hm
         >>> X, y = hm.datasets.load_nvalt8()
-        >>> model = hm.SurvivalHarmonium(n_hidden=2, objective=0.95, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
         >>> completed, times = model.impute(X, y, random_state=0)[0]
         >>> int(X.isna().sum().sum()) > 0, int(completed.isna().sum().sum())
         (True, 0)
@@ -219,8 +223,9 @@ class SurvivalModel(ABC):
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """A synthetic cohort.
 
-        Endpoints are drawn together with the covariates, but the model knows no rule between them: where a study's events have a necessary
-        order, a draw may violate it.
+        Endpoints are drawn together with the covariates, from the model's continuation on their joint likelihood, which is made when it is
+        first needed; for rows of ``X`` without missing values, as they are predicted. The model knows no rule between endpoints: where a
+        study's events have a necessary order, a draw may violate it.
 
         Parameters
         ----------
@@ -245,7 +250,7 @@ class SurvivalModel(ABC):
         --------
         >>> import harmonium as hm
         >>> X, y = hm.datasets.load_nvalt8()
-        >>> model = hm.SurvivalHarmonium(n_hidden=2, objective=0.95, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
         >>> cohort, times = model.sample(100, random_state=0)
         >>> list(cohort.columns) == list(X.columns), times.shape
         (True, (100, 4))

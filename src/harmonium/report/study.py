@@ -58,7 +58,10 @@ def study_report(model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done:
     performance(page, predicted, scores, X, y)
     understanding(page, fitted, X, y)
     done()
-    page.footer(f"Made by harmonium. The model has {fitted.n_hidden} hidden units and was fitted to {fitted.training.n_rows} rows.")
+    page.footer(
+        f"Made by harmonium. The model has {fitted.n_hidden} hidden units, and {fitted.n_covariate_units} more for how covariates are "
+        f"distributed; it was fitted to {fitted.training.n_rows} rows."
+    )
     by_endpoint = {str(name): {str(key): float(value) for key, value in row.items()} for name, row in scores.iterrows()}
     return StudyReport(page.html(), f"{_N_FOLDS}-fold cross-validation", by_endpoint)
 

@@ -113,6 +113,11 @@ class Objective:
         """How many rows."""
         return self.recorded.n_rows
 
+    @property
+    def row_weights(self) -> Array:
+        """For how many rows each stands."""
+        return np.ones(self.n_rows)
+
     def coordinates(self, n_hidden: int) -> Coordinates:
         """Those in which the objective is well conditioned."""
         return Coordinates.of_data(self.recorded, n_hidden, self.conditional)
@@ -180,6 +185,11 @@ class WeightedObjective(Objective):
     """
 
     weights: Array
+
+    @property
+    def row_weights(self) -> Array:
+        """For how many rows each stands."""
+        return self.weights
 
     @classmethod
     def of(cls, drawn: Drawn, conditional: float, n_rows: int) -> WeightedObjective:

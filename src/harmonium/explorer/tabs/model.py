@@ -61,6 +61,7 @@ def _training(model: Any, schema: Schema) -> html.Div:
         ["covariates", len(schema.columns)],
         ["endpoints", len(schema.endpoints)],
         ["hidden units", model.n_hidden],
+        ["covariate units", model.n_covariate_units],
         ["objective", str(model.training.settings.get("objective"))],
         ["iterations", model.training.n_iter],
     ]

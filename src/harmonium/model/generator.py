@@ -1,0 +1,139 @@
+"""What imputations and cohorts are drawn from: the same model, continued on the joint likelihood of everything in the table.
+
+The prior that makes a model predict well shrinks the ties between covariates and outcomes, and draws would inherit that. So all units,
+prognostic and covariate ones, become free to couple to every column, under a weak prior, and go on from where they are. Parameters are
+uncertain too: the Bayesian bootstrap (Rubin 1981), random weights of the rows, gives as many draws of them, one for each imputation.
+
+It is made when it is first needed, from the training rows, which are then let go: the model file and pickles hold parameters only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT
+from harmonium.errors import silenced
+from harmonium.training.contrastive import Contrastive
+from harmonium.training.covariate_fit import fit_covariate_units, number_of_units
+from harmonium.training.exact import Exact
+from harmonium.training.history import History
+from harmonium.training.objective import Objective, WeightedObjective
+from harmonium.training.trainer import Trainer
+
+__all__ = ["MOST_ROWS", "Generating", "Generator", "continued_jointly"]
+
+MOST_ROWS = 10_000
+"""A generator is learned from at most about so many rows."""
+
+N_DRAWS = 10
+"""Draws of the parameters; imputations beyond use them again."""
+
+_PRECISION = 0.5  # of the weak prior, in effects of a standard deviation
+_TOL = 1e-5
+_MAX_ITER = 300
+_ITERATIONS_OF_DRAW = 30
+_ENOUGH_UNITS = 8  # beyond, units are not added
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Parameters that draws are made with.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Most likely ones; cohorts come from them.
+    draws : tuple of Parameters
+        Of the parameters themselves, one for each imputation; none if the trainer has no likelihood.
+    """
+
+    parameters: Parameters
+    draws: tuple[Parameters, ...]
+
+    def of_imputation(self, number: int) -> Parameters:
+        """The parameters of the imputation with a number."""
+        return self.draws[number % len(self.draws)] if self.draws else self.parameters
+
+
+class Generating:
+    """A generator that is made when it is first asked for, once; copies and pickles hold it made."""
+
+    def __init__(self, make: Callable[[], Generator] | None = None, made: Generator | None = None) -> None:
+        self._make, self._made, self._lock = make, made, Lock()
+
+    @property
+    def generator(self) -> Generator:
+        """The same whenever it is asked for."""
+        with self._lock:
+            if self._made is None:
+                assert self._make is not None
+                self._made, self._make = self._make(), None  # training rows are let go
+            return self._made
+
+    def __reduce__(self) -> Any:
+        return Generating, (None, self.generator)
+
+
+def continued_jointly(
+    objective: Objective, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, seed: int, n_threads: int | None = None
+) -> Generator:
+    """Continue a model on the joint likelihood.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of the training rows, as the model was trained on it.
+    parameters : Parameters
+        Of the prognostic units.
+    units : CovariateUnits or None
+    trainer : Trainer
+        Of the model. Where hidden states cannot be enumerated, the contrastive trainer goes on, without draws of parameters.
+    seed : int
+    n_threads : int, optional
+    """
+    joint, rng = replace(objective, conditional=0.0), np.random.default_rng(seed)
+    if isinstance(trainer, Contrastive) or parameters.n_hidden > EXACT_LIMIT:
+        if objective.conditional < 1.0:  # which is the joint likelihood already
+            return Generator(parameters, ())
+        again = clone(trainer) if isinstance(trainer, Contrastive) else Contrastive()
+        found = again.fit(joint, parameters.n_hidden, rng=rng, history=History(), start=parameters, n_threads=n_threads)
+        return Generator(found.parameters, ())
+    if objective.conditional > 0.0:
+        parameters = _continued(joint, _start(objective, parameters, units), _MAX_ITER, rng, n_threads)
+    return Generator(parameters, tuple(_drawn(joint, parameters, own, n_threads) for own in rng.spawn(N_DRAWS)))
+
+
+def _start(objective: Objective, parameters: Parameters, units: CovariateUnits | None) -> Parameters:
+    """All units, as many as the table asks for; couplings of covariate units to outcomes begin at zero."""
+    n_prognostic = parameters.n_hidden
+    if objective.conditional < 1.0 or not objective.layout.outcomes.start:
+        return parameters
+    asked = max(0, min(number_of_units(objective.recorded, max(n_prognostic, 1)), _ENOUGH_UNITS - n_prognostic))
+    n_units = asked if units is None else max(units.n_units, asked)
+    if units is None or n_units > units.n_units:
+        units = fit_covariate_units(objective, parameters, n_units)
+    return units.joined(parameters)
+
+
+def _continued(objective: Objective, start: Parameters, max_iter: int, rng: np.random.Generator, n_threads: int | None) -> Parameters:
+    trainer = Exact(l2=_PRECISION, n_starts=1, max_iter=max_iter, tol=_TOL)
+    with silenced(ConvergenceWarning):
+        found = trainer.fit(objective, start.n_hidden, rng=rng, history=History(), start=start, n_threads=n_threads)
+    return found.parameters
+
+
+def _drawn(objective: Objective, parameters: Parameters, rng: np.random.Generator, n_threads: int | None) -> Parameters:
+    """The parameters of randomly weighted rows."""
+    random = rng.standard_exponential(objective.n_rows)
+    weights = objective.row_weights * random / random.mean()
+    weighted = WeightedObjective(objective.recorded, objective.entry, 0.0, weights)
+    return _continued(weighted, parameters, _ITERATIONS_OF_DRAW, rng, n_threads)

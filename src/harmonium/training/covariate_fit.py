@@ -1,0 +1,108 @@
+"""Covariate units by the joint likelihood, the prognostic part being fixed: p(outcomes | complete covariates) stays what it is.
+
+Training begins at the principal axes of the covariates' statistics, so that neither a seed nor the coding of the table decides where it
+ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+from threadpoolctl import threadpool_limits
+
+from harmonium.cells import Cells
+from harmonium.engine.covariate_sum import CovariateSum, covariate_cells, observed_statistics
+from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.exact import posterior
+from harmonium.engine.parameters import Natural, Parameters
+from harmonium.engine.states import EXACT_LIMIT, hidden_states
+from harmonium.training.coordinates import Coordinates
+from harmonium.training.objective import Objective, conditioned_cells
+from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
+from harmonium.typing import Array
+
+__all__ = ["fit_covariate_units", "number_of_units"]
+
+_PRECISION = 2.0  # of the prior on couplings, in effects of a standard deviation
+_MAX_ITER = 300
+_TOL = 1e-5  # relative change of the objective at which the optimiser stops
+_MOST_UNITS = 4
+_ROWS_PER_UNIT = 40
+
+
+def number_of_units(recorded: Cells, n_prognostic: int) -> int:
+    """How many covariate units a table asks for: one for two columns, if enough values were observed to learn them from.
+
+    Examples
+    --------
+    >>> from harmonium.cells import Layout
+    >>> from harmonium.units import Bernoulli
+    >>> table = np.ones((100, 8))
+    >>> number_of_units(Cells.from_bounds(Layout([Bernoulli()] * 8), table), 4)
+    2
+    """
+    covariates = covariate_cells(recorded)
+    lower, upper = covariates.bounds()
+    n_columns = lower.shape[1]
+    if n_columns < 2 or not n_prognostic:
+        return 0
+    n_observed = int(np.count_nonzero(lower == upper)) // n_columns
+    most: int = min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, _MOST_UNITS, EXACT_LIMIT - n_prognostic)
+    return max(0, most)
+
+
+def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: int, start: CovariateUnits | None = None) -> CovariateUnits:
+    """Maximise the joint likelihood of a table over the covariates' biases and the covariate units.
+
+    Parameters
+    ----------
+    objective : Objective
+        The table; the weight of its conditional likelihood does not matter.
+    parameters : Parameters
+        The prognostic part, which stays as it is.
+    n_units : int
+    start : CovariateUnits, optional
+        Where to begin.
+    """
+    recorded, weights = objective.recorded, objective.row_weights
+    late = objective.entry.any()
+    free = conditioned_cells(recorded, objective.entry).freeing_covariates() if late else Cells.all_free(recorded.layout)
+    total = CovariateSum(parameters, recorded, free, weights, weights if late else np.array([weights.sum()]))
+    coordinates = Coordinates.of_data(covariate_cells(recorded), n_units, 0.0)
+    problem = PenalisedLikelihood(total, coordinates, recorded.n_rows, prior_precisions(coordinates, _PRECISION))
+    natural = _start(recorded, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
+    with threadpool_limits(1, "blas"):  # its linear algebra is tiny
+        result = minimize(
+            problem.loss,
+            coordinates.from_natural(natural),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(*coordinates.bounds()),
+            options={"maxiter": _MAX_ITER, "maxfun": 10 * _MAX_ITER, "ftol": _TOL, "gtol": 1e-6, "maxcor": 20},
+        )
+    found = coordinates.to_natural(result.x)
+    return CovariateUnits(found.bias, found.coupling, found.hidden_bias)
+
+
+def _start(recorded: Cells, coordinates: Coordinates, parameters: Parameters) -> Natural:
+    """Units along the principal axes of the statistics, and biases that make up for the mean pull of all units."""
+    natural, n = parameters.natural(), coordinates.layout.n_statistics
+    on = posterior(parameters, recorded, 1).mean(axis=0) @ hidden_states(parameters.n_hidden)
+    coupling = np.zeros((n, coordinates.n_hidden))
+    coupling[coordinates.coupled] = _axes(recorded, coordinates) / coordinates.scale[coordinates.coupled, None]
+    bias = coordinates.fixed_bias - natural.coupling[:n] @ on - 0.5 * coupling.sum(axis=1)
+    return Natural(bias, coupling, -coordinates.mean @ coupling, 0.0)
+
+
+def _axes(recorded: Cells, coordinates: Coordinates) -> Array:
+    """Principal axes of the standardised statistics, as long as their standard deviations, (statistics, units)."""
+    statistics, missing = observed_statistics(covariate_cells(recorded))
+    by_statistic = np.repeat(~missing, np.diff(coordinates.layout.offsets), axis=1)
+    standardised = np.where(by_statistic, (statistics - coordinates.mean) / coordinates.scale, 0.0)[:, coordinates.coupled]
+    seen = by_statistic[:, coordinates.coupled].astype(np.float64)
+    values, axes = np.linalg.eigh((standardised.T @ standardised) / np.maximum(seen.T @ seen, 1.0))
+    longest = np.argsort(-values, kind="stable")
+    chosen = longest[np.arange(coordinates.n_hidden) % longest.size]
+    shorter = 0.5 ** (np.arange(coordinates.n_hidden) // longest.size)  # of axes that are used again
+    out: Array = axes[:, chosen] * np.sqrt(np.maximum(values[chosen], 0.0)) * shorter
+    return out
