@@ -24,7 +24,7 @@ from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
 from harmonium.training.many_rows import ManyRows
 from harmonium.training.objective import ExactObjective, LogLikelihood
-from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
+from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions, smoothed
 from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.starts import Directions
@@ -36,7 +36,10 @@ __all__ = ["Exact"]
 _FIRST_L2 = 5.0
 _N_UPDATES = 1
 _ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
-_SHORT_RUN = 40  # iterations
+_N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
+_SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations
+_SMOOTHER = 100.0  # times the prior's precision of times' couplings where a short run begins
+_N_LONGER = 3  # short runs that are carried on if there are several outcomes
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
 _LEVEL = 1e-4  # projected gradient per row and standard deviation below which there is nothing better to find
@@ -56,8 +59,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     ----------
     l2 : "auto" or float
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose.
-    n_starts : int
-        Short runs of the optimiser from which the best is carried on.
+    n_starts : "auto" or int
+        Short runs of the optimiser, of which the best few are carried on. "auto": six with one outcome, ten with several, whose likelihood
+        has more maxima.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
@@ -74,13 +78,13 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> Exact(l2=2.0).get_params()
-    {'design': 0, 'l2': 2.0, 'max_iter': 1000, 'n_starts': 6, 'sample_rows': 'auto', 'tol': 3e-07}
+    {'design': 0, 'l2': 2.0, 'max_iter': 1000, 'n_starts': 'auto', 'sample_rows': 'auto', 'tol': 3e-07}
     """
 
     def __init__(
         self,
         l2: str | float = "auto",
-        n_starts: int = 6,
+        n_starts: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 3e-7,
         sample_rows: str | int | None = "auto",
@@ -142,7 +146,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         """Refuse settings that make no sense; return the penalty to begin with."""
         if not (isinstance(self.l2, str) and self.l2 == "auto"):
             require_number("l2", self.l2, least=0.0, instead='"auto" or ')
-        require_whole_number("n_starts", self.n_starts, least=1)
+        if not (isinstance(self.n_starts, str) and self.n_starts == "auto"):
+            require_whole_number("n_starts", self.n_starts, least=1, instead='"auto" or ')
         require_whole_number("max_iter", self.max_iter, least=1)
         require_number("tol", self.tol, least=0.0)
         require_whole_number("design", self.design, least=0)
@@ -170,15 +175,31 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
         directions = Directions.of(objective.representative_rows(), problem.coordinates)
-        return [directions.start(number, self.design) for number in range(self.n_starts)]
+        n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
+        return [directions.start(number, self.design) for number in range(n_starts)]
 
     def _best_start(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> Array:
-        """The best end of some short runs."""
+        """Short runs from all starts, with a smooth beginning; with several outcomes, longer ones from the best of their ends."""
         starts = self._starts(problem, objective)
         if len(starts) == 1:
             return starts[0]
-        ends: list[Array] = [self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False).x for z in starts]
-        return min(ends, key=lambda z: problem.loss(z)[0])
+        ends = self._best_ends(problem, [self._smoothly(problem, z, history) for z in starts], _SHORT_RUN, history)
+        n_longer = min(_N_LONGER, len(ends)) if objective.layout.n_outcomes > 1 else 1
+        return ends[0] if n_longer == 1 else self._best_ends(problem, ends[:n_longer], self.max_iter, history)[0]
+
+    def _smoothly(self, problem: PenalisedLikelihood, z: Array, history: History) -> Array:
+        """A few iterations with a strong prior on the couplings of times, which keeps densities wide."""
+        final = problem.precisions
+        problem.precisions = smoothed(problem.coordinates, final, _SMOOTHER)
+        try:
+            return np.asarray(self._run(problem, z, _SMOOTH_RUN, history, _ROUGH, may_stop=False).x)
+        finally:
+            problem.precisions = final
+
+    def _best_ends(self, problem: PenalisedLikelihood, starts: list[Array], max_iter: int, history: History) -> list[Array]:
+        """Where runs end, the best first."""
+        ends = [self._run(problem, z, max_iter, history, _ROUGH, may_stop=False) for z in starts]
+        return [end.x for end in sorted(ends, key=lambda end: float(end.fun))]
 
     def _run(
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True

@@ -11,7 +11,7 @@ from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import LogLikelihood
 from harmonium.typing import Array, Integers
 
-__all__ = ["PenalisedLikelihood", "evidence_precision", "prior_precisions"]
+__all__ = ["PenalisedLikelihood", "evidence_precision", "prior_precisions", "smoothed"]
 
 _OUTCOME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
@@ -83,6 +83,13 @@ def prior_precisions(coordinates: Coordinates, l2: float) -> Array:
     hidden[:] = _HIDDEN_PRECISION
     couplings[coordinates.of_outcomes] = _OUTCOME_PRECISION
     couplings[~coordinates.of_outcomes] = l2
+    return out
+
+
+def smoothed(coordinates: Coordinates, precisions: Array, factor: float) -> Array:
+    """The same prior, stronger on the couplings of outcomes."""
+    out = precisions.copy()
+    coordinates.split(out)[1][coordinates.of_outcomes] *= factor
     return out
 
 
