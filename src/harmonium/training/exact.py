@@ -25,6 +25,7 @@ from harmonium.training.interruption import interruptible
 from harmonium.training.many_rows import ManyRows
 from harmonium.training.objective import ExactObjective, LogLikelihood
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions, smoothed
+from harmonium.training.quasi_newton import minimise
 from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.starts import Directions
@@ -34,13 +35,13 @@ from harmonium.typing import Array, Booleans
 __all__ = ["Exact"]
 
 _FIRST_L2 = 5.0
-_N_UPDATES = 1
 _ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
 _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
 _SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations
 _SMOOTHER = 100.0  # times the prior's precision of times' couplings where a short run begins
 _N_LONGER = 3  # short runs that are carried on if there are several outcomes
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
+_SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
 _LEVEL = 1e-4  # projected gradient per row and standard deviation below which there is nothing better to find
 
@@ -68,8 +69,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     max_iter : int
         Most iterations of each later run.
     tol : float
-        Relative change of the objective at which the optimiser stops, times the share of rows with an event: the others say little. Where
-        a table is fitted in stages: a thousand times what the quadratic model of the objective, per row, may still promise to gain.
+        A thousand times what the quadratic model of the objective, per row, may still promise to gain where the optimiser stops, times the
+        share of rows with an event: the others say little. Where the penalty is given, so that there is no such model: the relative
+        change of the objective.
     sample_rows : "auto", int or None
         On how many rows the search for an optimum begins; it ends on all of them. "auto" takes a sample of tables with at least 100,000
         rows, None never does; such tables are fitted in the same stages either way. A number, however small the table, is that of rows
@@ -124,11 +126,14 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                     result = stages.fit(self._starts(problem, objective)) if z is None else stages.continued(z)
                 else:
                     z = self._best_start(problem, objective, history) if z is None else z
-                    for _ in range(_N_UPDATES if self._chooses_l2(problem) else 0):
+                    if self._chooses_l2(problem):
                         z = self._run(problem, z, self.max_iter, history, _ROUGH).x
-                        l2 = evidence_precision(problem, z, l2)
+                        curvature = problem.curvature(z)
+                        l2 = evidence_precision(problem, z, l2, curvature)
                         problem.precisions = prior_precisions(coordinates, l2)
-                    result = self._run(problem, z, self.max_iter, history, self.tol * problem.share_of_events)
+                        result = self._polish(problem, z, history, curvature)
+                    else:
+                        result = self._run(problem, z, self.max_iter, history, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
                     _warn_of(result, coordinates)
@@ -205,12 +210,27 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
     ) -> OptimizeResult:
         history.begin_run(may_stop=may_stop)
+        return _descended(problem, z, max_iter, tol, _listener(problem, history))
 
-        def note(intermediate_result: OptimizeResult) -> None:
-            problem.current = np.array(intermediate_result.x)
-            history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
+    def _polish(self, problem: PenalisedLikelihood, z: Array, history: History, curvature: Array) -> OptimizeResult:
+        """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones."""
+        known = [curvature]
 
-        return _descended(problem, z, max_iter, tol, note)
+        def hessian(at: Array) -> Array:
+            return problem.hessian(at, known.pop() if known else None)
+
+        history.begin_run()
+        promised = _SETTLED * self.tol * problem.share_of_events
+        bounds, note = problem.coordinates.bounds(), _listener(problem, history)
+        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, note=note)
+
+
+def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[OptimizeResult], None]:
+    def note(intermediate_result: OptimizeResult) -> None:
+        problem.current = np.array(intermediate_result.x)
+        history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
+
+    return note
 
 
 def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float, note: Callable[[OptimizeResult], None]) -> OptimizeResult:

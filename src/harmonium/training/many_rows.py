@@ -111,13 +111,13 @@ class ManyRows:
         return minimise(problem.loss, z, bounds, self._curvature, tol=tol * self.tol, max_iter=max_iter, target=target, note=note)
 
     def _curvature(self, z: Array) -> Array:
-        return self.part.hessian(z, np.arange(z.size)) / self.part.n_rows
+        return self.part.hessian(z)
 
     def _choose_l2(self, z: Array) -> None:
         """By the evidence, with the sample's curvature; the nearest power of two, in which small errors of that are lost."""
         if not self.chooses_l2 or z.size > _MOST_DENSE:
             return
-        self.l2 = float(2.0 ** np.round(np.log2(evidence_precision(self.part, z, self.l2))))
+        self.l2 = float(2.0 ** np.round(np.log2(evidence_precision(self.part, z, self.l2, self.part.curvature(z)))))
         for problem in (self.whole, self.part):
             problem.precisions = prior_precisions(problem.coordinates, self.l2)
 

@@ -9,7 +9,7 @@ import numpy as np
 from harmonium.engine.parameters import Parameters
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import LogLikelihood
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array
 
 __all__ = ["PenalisedLikelihood", "evidence_precision", "prior_precisions", "smoothed"]
 
@@ -65,15 +65,22 @@ class PenalisedLikelihood:
         penalty = 0.5 * float(self.precisions @ z**2)
         return (penalty - value) / self.n_rows, (self.precisions * z - gradient) / self.n_rows
 
-    def hessian(self, z: Array, chosen: Integers) -> Array:
-        """Of minus the penalised log-likelihood of all rows, by differences of its gradient."""
+    def curvature(self, z: Array) -> Array:
+        """The Hessian of minus the log-likelihood of all rows, without the prior, by differences of its gradient."""
         _, base = self.loss(z)
-        out = np.empty((chosen.size, chosen.size))
-        for row, i in enumerate(chosen):
+        out = np.empty((z.size, z.size))
+        for i in range(z.size):
             moved = z.copy()
             moved[i] += _STEP
-            out[row] = (self.loss(moved)[1] - base)[chosen] / _STEP
-        return 0.5 * self.n_rows * (out + out.T)
+            out[i] = (self.loss(moved)[1] - base) / _STEP
+        whole: Array = 0.5 * self.n_rows * (out + out.T) - np.diag(self.precisions)
+        return whole
+
+    def hessian(self, z: Array, curvature: Array | None = None) -> Array:
+        """Of minus the penalised log-likelihood per row; the curvature may be known already."""
+        found = self.curvature(z) if curvature is None else curvature
+        whole: Array = (found + np.diag(self.precisions)) / self.n_rows
+        return whole
 
 
 def prior_precisions(coordinates: Coordinates, l2: float) -> Array:
@@ -93,9 +100,10 @@ def smoothed(coordinates: Coordinates, precisions: Array, factor: float) -> Arra
     return out
 
 
-def evidence_precision(problem: PenalisedLikelihood, z: Array, precision: float) -> float:
+def evidence_precision(problem: PenalisedLikelihood, z: Array, precision: float, whole: Array) -> float:
     """The precision of covariates' couplings that the evidence prefers, the log-likelihood being taken as quadratic around z.
 
+    ``whole`` is :meth:`PenalisedLikelihood.curvature` at z.
     Alternates MacKay's fixed point (eq. 16) with the position of the optimum under the new precision, both without further gradients.
     """
     low, high = problem.coordinates.bounds()
@@ -104,7 +112,7 @@ def evidence_precision(problem: PenalisedLikelihood, z: Array, precision: float)
     problem.coordinates.split(is_coupling)[1][~problem.coordinates.of_outcomes] = 1.0
     chosen = is_coupling[free] == 1.0
     prior = problem.precisions[free]
-    curvature = _positive(problem.hessian(z, free) - np.diag(prior))
+    curvature = _positive(whole[np.ix_(free, free)])
     pull = curvature @ z[free] + prior * z[free]  # the optimum under another prior solves (curvature + prior) z = pull
     for _ in range(_N_FIXED_POINT):
         prior = np.where(chosen, precision, prior)
