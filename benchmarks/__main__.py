@@ -21,6 +21,7 @@ from benchmarks import (
     parity,
     prediction_speed,
     quality,
+    stability,
     start_up,
     three_way,
 )
@@ -41,6 +42,7 @@ _BENCHMARKS: dict[str, Callable[[], None]] = {
     "parity": parity.run,
     "prediction_speed": prediction_speed.run,
     "quality": quality.run,
+    "stability": stability.run,
     "start_up": start_up.run,
     "three_way": three_way.run,
 }
