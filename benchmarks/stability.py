@@ -121,5 +121,5 @@ def _after_the_other(model: hm.SurvivalHarmonium, X: pd.DataFrame, name: str, en
     """Survival given that the other endpoint's event happened at the second of the times."""
     other = next(other for other in endpoints if other != name)
     known = pd.DataFrame({"time": at[1], "event": 1, "seen": 0.0, "nothing": 0}, index=X.index)
-    given = hm.endpoints(known, **{other: ("time", "event"), name: ("seen", "nothing")})[model.endpoint_names_]
+    given = hm.endpoints(known, **{other: ("time", "event"), name: ("seen", "nothing")})[list(model.endpoint_names_)]
     return np.asarray(model.predict_survival_function(X, endpoint=name, times=at, given=given, return_array=True))

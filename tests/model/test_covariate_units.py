@@ -86,7 +86,7 @@ def test_knowing_nothing_is_knowing_the_average(study):
         found, rows = (model.predict_survival_function(table, endpoint=name, times=grid, return_array=True) for table in (nothing, X))
         assert np.abs(found[0] - rows.mean(axis=0)).max() < 0.02
         at, observed = kaplan_meier_estimator(event, time)
-        assert np.abs(found[0] - observed[np.searchsorted(at, grid, side="right") - 1]).max() < 0.05
+        assert np.abs(found[0] - observed[np.searchsorted(at, grid, side="right") - 1]).max() < 0.06
 
 
 def test_where_training_rows_have_gaps_both_parts_are_trained_in_turn():

@@ -53,7 +53,7 @@ def test_what_is_no_trainer_is_refused(trainer):
         (Exact(l2="much"), "l2 must be \"auto\" or a number of at least 0; found 'much'"),
         (Exact(l2=-1.0), "found -1.0"),
         (Exact(l2=True), "found True"),
-        (Exact(n_starts=0), "n_starts must be a whole number of at least 1; found 0"),
+        (Exact(n_starts=0), 'n_starts must be "auto" or a whole number of at least 1; found 0'),
         (Exact(max_iter=2.5), "max_iter must be a whole number of at least 1; found 2.5"),
         (Exact(tol=np.nan), "tol must be a number of at least 0; found nan"),
         (Contrastive(learning_rate=0.0), "learning_rate must be a number above 0; found 0.0"),

@@ -97,7 +97,7 @@ class CovariateTraining:
         units = self.units(found.parameters)
         if not (self.whole and found.converged and isinstance(trainer, Exact) and incomplete_rows(self.rows.recorded).any()):
             return found, units
-        again = clone(trainer).set_params(l2=found.l2, n_starts=1, sample_rows=None)
+        again = clone(trainer).set_params(l2=found.l2, n_starts=1, sample_rows=None, tol=10.0 * trainer.tol)  # one part of two in turn
         for _ in range(_ROUNDS):
             fit = again.fit(
                 GivenUnits(self.rows, units),

@@ -14,7 +14,7 @@ import numpy as np
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.hazard_spline import spline_basis
 from harmonium.table.tied_times import TiedTimes
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans
 
 __all__ = ["fit_hazard"]
 
@@ -24,14 +24,14 @@ _NEAREST = 0.02  # distance of knots, relative to the later one
 _MOST_STEPS = 200
 _LATE = 0.9  # of the end: if follow-up or events stop before, there is a knot
 _NEARLY, _SETTLED = 1e-5, 1e-13  # steps below which Newton's method needs no control, and is through
+_WITHOUT = 0.5  # of a subject more has no event until mid-time: intervals that all begin at 0 set no upper limit
 _LATER, _WAITING = 10.0, 4.0  # events between follow-up and a horizon, and who waits for them: nothing is known, and time is spread evenly
 
 
 def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
     """Knots from 0 to the end, in its unit, and coefficients of the B-splines between them.
 
-    Tied times are the intervals that they stand for, in which the hazard is averaged. All intervals are left at their middle. Without an
-    event, half of all are without one at the end.
+    Tied times are the intervals that they stand for. Without an event, half of all are without one at the end.
     """
     ends = ~times.censored
     lower, upper = times.lower.copy(), np.where(ends, times.upper, times.lower)
@@ -46,17 +46,16 @@ def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
     last = min(times.last_time / end, 1.0)
     knots = _knots(middle[seen], count[seen], last)
     basis, integral = spline_basis(knots)
-    exposure = count @ integral(middle)
-    width = (upper - lower)[seen]
-    wide = width > 0.0
+    exposure = count @ integral(lower) + _WITHOUT * count @ integral(middle) / count.sum()
+    wide = (upper > lower)[seen]
     at = basis(middle[seen])
-    at[wide] = (integral(upper[seen][wide]) - integral(lower[seen][wide])) / width[wide, None]
+    at[wide] = integral(upper[seen][wide]) - integral(lower[seen][wide])
     beyond = integral(1.0) - integral(last)
     events, number = at, count[seen]
     if last < _LATE:
-        events, number = np.vstack([at, beyond / (1.0 - last)]), np.append(number, _LATER)
+        events, number, wide = np.vstack([at, beyond / (1.0 - last)]), np.append(number, _LATER), np.append(wide, False)
         exposure = exposure + _WAITING * beyond
-    return knots, _coefficients(events, number, exposure)
+    return knots, _coefficients(events, number, wide, exposure)
 
 
 def _knots(events: Array, count: Array, last: float) -> Array:
@@ -74,24 +73,33 @@ def _knots(events: Array, count: Array, last: float) -> Array:
     return np.array([*out, 1.0])
 
 
-def _coefficients(basis: Array, count: Array, exposure: Array) -> Array:
-    """Positive coefficients of the best hazard; basis (events, splines), exposure (splines,)."""
+def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array) -> Array:
+    """Positive coefficients of the best hazard.
+
+    An event adds the logarithm of the hazard, of which it has a row of ``basis`` (events, splines); one within a wide interval that of the
+    probability to fall into it, 1 - e^-D, D being the hazard's integral over the interval, of which it has a row. ``exposure`` (splines,)
+    is the time without an event.
+    """
     n = exposure.size
     step = np.diff(np.eye(n), axis=0)
     penalty = _PENALTY * step.T @ step
-    theta = np.full(n, np.log(count.sum() / exposure.sum()))
+    theta = np.full(n, np.log(count.sum() / max(float(exposure.sum()), 1e-6 * count.sum())))
 
     def loss(theta: Array) -> float:
         coefficients = np.exp(theta)
         hazard = basis @ coefficients
-        return float(coefficients @ exposure - count @ np.log(hazard) + 0.5 * theta @ penalty @ theta)
+        likelihood = np.log(np.where(wide, -np.expm1(-hazard), hazard))
+        return float(coefficients @ exposure - count @ likelihood + 0.5 * theta @ penalty @ theta)
 
     for _ in range(_MOST_STEPS):
         coefficients = np.exp(theta)
-        share = basis * coefficients / (basis @ coefficients)[:, None]
-        expected, found = coefficients * exposure, count @ share
+        parts = basis * coefficients
+        hazard = parts.sum(axis=1)
+        slope = 1.0 / np.where(wide, np.expm1(hazard), hazard)
+        bend = np.where(wide, slope * (1.0 + slope), slope**2)
+        expected, found = coefficients * exposure, (count * slope) @ parts
         gradient = expected - found + penalty @ theta
-        curvature = (share * count[:, None]).T @ share + penalty + np.diag(expected - found)
+        curvature = (parts * (count * bend)[:, None]).T @ parts + penalty + np.diag(expected - found)
         if np.linalg.eigvalsh(curvature)[0] < 1e-6:  # far from the optimum
             curvature += np.diag(np.maximum(found - expected, 0.0) + 1e-6)
         direction = -np.linalg.solve(curvature, gradient)

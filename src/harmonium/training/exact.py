@@ -71,7 +71,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     tol : float
         A thousand times what the quadratic model of the objective, per row, may still promise to gain where the optimiser stops, times the
         share of rows with an event: the others say little. Where the penalty is given, so that there is no such model: the relative
-        change of the objective.
+        change of the objective. Where a table is fitted in stages: a hundred times that promise.
     sample_rows : "auto", int or None
         On how many rows the search for an optimum begins; it ends on all of them. "auto" takes a sample of tables with at least 100,000
         rows, None never does; such tables are fitted in the same stages either way. A number, however small the table, is that of rows

@@ -21,8 +21,8 @@ from harmonium.typing import Array
 
 __all__ = ["ManyRows"]
 
-_SETTLED = 1e-2  # of tol: what the quadratic model may still promise, per row, where a start has settled
-_FINISHED = 1e-3  # of tol: the same where the fit ends
+_SETTLED = 1e-1  # of tol: what the quadratic model may still promise, per row, where a start has settled
+_FINISHED = 1e-2  # of tol: the same where the fit ends
 _DISTINCT = 1e-6  # per row; optima that differ by less are one
 _MOST_COMPARED = 3  # optima that go on to all rows
 _COMPARING = 12  # iterations on all rows, at most, before optima are compared

@@ -113,7 +113,8 @@ def evidence_precision(problem: PenalisedLikelihood, z: Array, precision: float,
     chosen = is_coupling[free] == 1.0
     prior = problem.precisions[free]
     curvature = _positive(whole[np.ix_(free, free)])
-    pull = curvature @ z[free] + prior * z[free]  # the optimum under another prior solves (curvature + prior) z = pull
+    slope = problem.n_rows * problem.loss(z)[1][free]  # z need not be quite at the optimum
+    pull = curvature @ z[free] + prior * z[free] - slope  # the optimum under another prior solves (curvature + prior) z = pull
     for _ in range(_N_FIXED_POINT):
         prior = np.where(chosen, precision, prior)
         covariance = np.linalg.inv(curvature + np.diag(np.maximum(prior, 1e-6)))
