@@ -25,6 +25,7 @@ _MOST_STEPS = 200
 _LATE = 0.9  # of the end: if follow-up or events stop before, there is a knot
 _NEARLY, _SETTLED = 1e-5, 1e-13  # steps below which Newton's method needs no control, and is through
 _WITHOUT = 0.5  # of a subject more has no event until mid-time: intervals that all begin at 0 set no upper limit
+_FAR = 700.0  # an integral of the hazard beyond which nobody is left
 _LATER, _WAITING = 10.0, 4.0  # events between follow-up and a horizon, and who waits for them: nothing is known, and time is spread evenly
 
 
@@ -95,7 +96,7 @@ def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array) -
         coefficients = np.exp(theta)
         parts = basis * coefficients
         hazard = parts.sum(axis=1)
-        slope = 1.0 / np.where(wide, np.expm1(hazard), hazard)
+        slope = 1.0 / np.where(wide, np.expm1(np.minimum(hazard, _FAR)), hazard)
         bend = np.where(wide, slope * (1.0 + slope), slope**2)
         expected, found = coefficients * exposure, (count * slope) @ parts
         gradient = expected - found + penalty @ theta
