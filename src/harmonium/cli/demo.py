@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,7 @@ def run(
         temporary.write_text(found.html, encoding="utf-8")
     rows = [[row[0], str(row[1]), f"{row[2]:.3f}", f"{row[3]:.3f}"] for row in found.scores.itertuples(index=False)]
     terminal.table("overall survival in 5-fold cross-validation", list(found.scores.columns), rows, right=(1, 2, 3))
-    medians = [[known, f"{months:.0f} months"] for known, months in found.medians.items()]
+    medians = [[known, f"{months:.0f} months" if isfinite(months) else "not reached"] for known, months in found.medians.items()]
     terminal.table("one patient's median overall survival", ["what is known", "median"], medians, right=(1,))
     terminal.note(f"Look at {output / 'report.html'}")
     terminal.result({"output": str(output / "report.html"), "scores": found.scores.to_dict("records"), "medians": found.medians})
