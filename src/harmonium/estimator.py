@@ -206,16 +206,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     def recipe(self) -> Recipe:
         """The settings that describe the model."""
-        return Recipe(
-            self.n_hidden,
-            self.objective,
-            self.time_scale,
-            self.horizon,
-            self.roles,
-            self.trainer,
-            self.numeric_scale,
-            self.n_covariate_units,
-        )
+        return Recipe.of(self)
 
     def _name_features(self, X: Any) -> None:
         names = [column.name for column in self.encoding_.columns]

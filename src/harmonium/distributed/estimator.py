@@ -110,16 +110,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        recipe = Recipe(
-            self.n_hidden,
-            self.objective,
-            self.time_scale,
-            self.horizon,
-            self.roles,
-            self.trainer,
-            self.numeric_scale,
-            self.n_covariate_units,
-        )
+        recipe = Recipe.of(self)
         if not isinstance(recipe.resolved(), Exact):
             raise ValueError(
                 f"many machines need the exact trainer, with at most 14 hidden units; found {self.trainer!r} and n_hidden={self.n_hidden}"

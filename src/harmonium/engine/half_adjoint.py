@@ -16,7 +16,6 @@ from harmonium.engine.half_cells import (
     add_whole,
     coefficients,
     copied,
-    most_cells,
     product,
     scaled,
     times_cell,
@@ -24,6 +23,7 @@ from harmonium.engine.half_cells import (
 )
 from harmonium.engine.half_tables import HalfTables, add_nodes, pull_back_panel, start_with_nodes
 from harmonium.engine.panels import NODES
+from harmonium.engine.state_sum import most_cells
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Integers
 

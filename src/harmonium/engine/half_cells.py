@@ -20,7 +20,6 @@ __all__ = [
     "add_whole",
     "coefficients",
     "copied",
-    "most_cells",
     "n_units",
     "places",
     "product",
@@ -104,6 +103,7 @@ def places(chunk: Chunk, n_panels: int, n_tables: int) -> Places:
 
 
 # These take arrays, not the tuples that hold them: inside a loop, taking an array out of a tuple costs more than the work.
+# For the same reason both sweeps spell out how a cell's factor is put together: as a function with branches it would count references.
 
 
 @compiled(inline=True)
@@ -162,12 +162,3 @@ def n_units(n_states: int) -> int:
     while (1 << n) < n_states:
         n += 1
     return n
-
-
-@compiled(inline=True)
-def most_cells(first_cell: Integers) -> int:
-    """The most unobserved cells that a row has."""
-    most = 0
-    for row in range(first_cell.size - 1):
-        most = max(most, first_cell[row + 1] - first_cell[row])
-    return most

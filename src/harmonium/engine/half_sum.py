@@ -22,7 +22,6 @@ from harmonium.engine.half_cells import (
     add_whole,
     coefficients,
     copied,
-    most_cells,
     n_units,
     product,
     scaled,
@@ -46,6 +45,7 @@ from harmonium.engine.state_sum import (
     add_up,
     closed_form,
     fields_of,
+    most_cells,
     state_weights,
     visible_energy,
 )

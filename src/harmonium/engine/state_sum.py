@@ -29,6 +29,7 @@ __all__ = [
     "add_observed",
     "add_up",
     "fields_of",
+    "most_cells",
     "state_weights",
     "sum_states",
     "visible_energy",
@@ -321,7 +322,8 @@ def _blame(chunk: Chunk, row: int, errors: Array, by_factor: Array, out: Integer
 
 
 @compiled(inline=True)
-def _most_cells(first_cell: Integers) -> int:
+def most_cells(first_cell: Integers) -> int:
+    """The most unobserved cells that a row has."""
     most = 0
     for row in range(first_cell.size - 1):
         most = max(most, first_cell[row + 1] - first_cell[row])
@@ -340,7 +342,7 @@ def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy,
     bias, coupling, hidden_bias, constant = energy
     n_states = shared_factors.shape[1]
     with_posterior, with_gradient = posterior.shape[0] > 0, value.size > 0
-    cell_factors = np.empty((_most_cells(first_cell), n_states))
+    cell_factors = np.empty((most_cells(first_cell), n_states))
     weights, work = np.empty(n_states), np.empty(n_states)
     fields, expected = np.empty(hidden_bias.size), np.empty(hidden_bias.size)
     for row in rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -44,6 +44,11 @@ class Recipe:
     trainer: str | Trainer
     numeric_scale: str = "scores"
     n_covariate_units: str | int = "auto"
+
+    @classmethod
+    def of(cls, estimator: Any) -> Recipe:
+        """The settings of an estimator, which have the same names."""
+        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
 
     @property
     def conditional(self) -> float:
