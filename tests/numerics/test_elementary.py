@@ -6,7 +6,14 @@ import pytest
 from scipy.stats import chisquare, kstest, norm
 
 from harmonium.numerics.compilation import compiled
-from harmonium.numerics.elementary import exponential, exponential_minus_one, logarithm, logarithm_of_one_plus, rough_exponential
+from harmonium.numerics.elementary import (
+    exponential,
+    exponential_minus_one,
+    logarithm,
+    logarithm_of_one_plus,
+    quick_exponential,
+    rough_exponential,
+)
 from harmonium.numerics.exponential import exponentials
 from harmonium.numerics.streams import fill_normal, fill_uniform, normal, open_uniform, spawn, uniform_pair
 
@@ -23,6 +30,7 @@ def relative_errors(function, reference, arguments):
     ("function", "reference", "arguments", "most"),
     [
         (exponential, mpmath.exp, BOTH_SIGNS, 1e-14),
+        (quick_exponential, mpmath.exp, BOTH_SIGNS, 2e-12),
         (rough_exponential, mpmath.exp, BOTH_SIGNS, 1.2e-7),
         (exponential_minus_one, mpmath.expm1, BOTH_SIGNS, 1e-14),
         (

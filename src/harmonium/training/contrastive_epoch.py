@@ -168,23 +168,42 @@ def _center(data: Means, model: Means, by_bias: Array, by_coupling: Array, by_hi
             by_hidden[j] -= by_coupling[d, j] * s_mean[d]
 
 
+@compiled(sums=True)
+def _sum_of_squares(values: Array) -> float:
+    total = 0.0
+    for i in range(values.size):
+        total += values[i] * values[i]
+    return total
+
+
 @compiled()
-def _take_step(learner: Learner, step: Step, gradient: Array, n_updates: int) -> float:
-    """Move the parameters along the penalised gradient (eq. 19); returns the gradient's root mean square."""
-    size = 0.0
+def _adam(learner: Learner, step: Step, slope: Array, n_updates: int) -> None:
+    """Replace slopes by the changes that Adam makes of them."""
     correction = sqrt(1.0 - _ADAM_SECOND**n_updates) / (1.0 - _ADAM_FIRST**n_updates)
-    for i in range(gradient.size):
-        slope = gradient[i] - learner.penalties[i] * learner.vector[i]
-        size += slope * slope
-        if step.adam:
-            learner.velocity[i] = _ADAM_FIRST * learner.velocity[i] + (1.0 - _ADAM_FIRST) * slope
-            learner.second_moment[i] = _ADAM_SECOND * learner.second_moment[i] + (1.0 - _ADAM_SECOND) * slope * slope
-            change = step.learning_rate * correction * learner.velocity[i] / (sqrt(learner.second_moment[i]) + _ADAM_TINY)
-        else:
-            learner.velocity[i] = step.momentum * learner.velocity[i] + step.learning_rate * slope
-            change = learner.velocity[i]
-        learner.vector[i] = max(learner.vector[i] + change, learner.lowest[i])
-    return sqrt(size / gradient.size)
+    velocity, second_moment = learner.velocity, learner.second_moment
+    for i in range(slope.size):
+        velocity[i] = _ADAM_FIRST * velocity[i] + (1.0 - _ADAM_FIRST) * slope[i]
+        second_moment[i] = _ADAM_SECOND * second_moment[i] + (1.0 - _ADAM_SECOND) * slope[i] * slope[i]
+        slope[i] = step.learning_rate * correction * velocity[i] / (sqrt(second_moment[i]) + _ADAM_TINY)
+
+
+@compiled()
+def _take_step(learner: Learner, step: Step, slope: Array, n_updates: int) -> float:
+    """Move the parameters along the penalised gradient (eq. 19); returns its root mean square. ``slope``, the gradient, is used up."""
+    vector, velocity, penalties, lowest = learner.vector, learner.velocity, learner.penalties, learner.lowest
+    for i in range(slope.size):
+        slope[i] -= penalties[i] * vector[i]
+    size = sqrt(_sum_of_squares(slope) / slope.size)
+    if step.adam:
+        _adam(learner, step, slope, n_updates)
+    else:
+        momentum, learning_rate = step.momentum, step.learning_rate
+        for i in range(slope.size):
+            velocity[i] = momentum * velocity[i] + learning_rate * slope[i]
+            slope[i] = velocity[i]
+    for i in range(slope.size):
+        vector[i] = max(vector[i] + slope[i], lowest[i])
+    return size
 
 
 @compiled()
@@ -209,7 +228,7 @@ def run_epoch(
         n_updates += 1
         n_batches += 1
         size = _take_step(learner, step, gradient, n_updates)
-        if not np.isfinite(size) or not np.isfinite(learner.vector).all():
+        if not (np.isfinite(size) and np.isfinite(_sum_of_squares(learner.vector))):
             return np.nan, n_updates
         total += size
     return total / n_batches, n_updates
