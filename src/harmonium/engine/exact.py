@@ -174,7 +174,7 @@ class LogMassSum:
         for number, piece in enumerate(self._pieces):
             weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
             room = partial(_room_for, weights.size, totals)
-            sums = states.add_up(prepared.chunk(number), weights, energy, room, is_last=number + 1 == len(self._pieces))
+            sums = states.add_up(prepared.chunk(number), weights, energy, room)
             for total, addend in zip(_totals(totals), _totals(sums), strict=True):
                 np.add(total, addend, out=total)
             if sums.flag.any():
