@@ -11,13 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from harmonium.engine.assembly import Chunk
+from harmonium.engine.factors import FactorPlan
+from harmonium.engine.half_parts import PartNodes, part_nodes
 from harmonium.engine.panels import NODES
 from harmonium.engine.pattern_sum import means_of_units
 from harmonium.engine.state_sum import WORTH_BLAME
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["Places", "blame_cell", "doubtful_rows", "n_units", "places", "subtract_means"]
+__all__ = ["LARGEST_SUM", "Places", "blame_cell", "doubtful_rows", "n_units", "places", "subtract_means"]
+
+LARGEST_SUM = 1e200  # a scaled sum can get so large only where an endpoint's integrand has a peak far above all nodes of its table
 
 
 class Places(NamedTuple):
@@ -25,10 +29,8 @@ class Places(NamedTuple):
 
     Attributes
     ----------
-    node : ndarray of shape (n_parts + 1,)
-        The first node of each part.
-    weights : ndarray of shape (n_parts + 1, NODES)
-        Weights of its panel's nodes, as in the chunk; the last part is an empty one.
+    nodes : PartNodes
+        The nodes of all parts.
     parts : ndarray of shape (n_cells, 2)
         Each cell's parts of panels as in the chunk, but a single one first, and an empty one for a cell that has none.
     whole, error : ndarray of shape (n_cells,)
@@ -45,8 +47,7 @@ class Places(NamedTuple):
         How many cells need integrals over single panels.
     """
 
-    node: Integers
-    weights: Array
+    nodes: PartNodes
     parts: Integers
     whole: Integers
     error: Integers
@@ -57,13 +58,11 @@ class Places(NamedTuple):
     n_between: int
 
 
-def places(chunk: Chunk, n_panels: int, columns: Integers) -> Places:
-    """Translate from tables that have all nodes, panels and suffixes of an endpoint together; ``columns`` are those with a table."""
-    n_rows, zeros = (NODES + 2) * n_panels, 2 * n_panels * columns.size
-    node = chunk.part_row - 2 * n_panels * (chunk.part_row // n_rows)
+def places(chunk: Chunk, plan: FactorPlan) -> Places:
+    """Translate from tables that have all nodes, panels and suffixes of an endpoint together."""
+    n_rows, n_panels, zeros = plan.grid.n_rows, plan.grid.n_panels, plan.n_error_rows
     parts = np.where(chunk.parts[:, :1] >= 0, chunk.parts, chunk.parts[:, ::-1])
-    parts[parts[:, 0] < 0, 0] = node.size
-    weights = np.concatenate([chunk.part_weights, np.zeros((1, NODES))])
+    parts[parts[:, 0] < 0, 0] = chunk.part_length.size
     row, count = chunk.whole.T
     whole = np.where(count > 0, row - NODES * n_panels * (row // n_rows + 1), zeros)
     error = np.where(chunk.error >= 0, chunk.error, zeros)
@@ -74,9 +73,9 @@ def places(chunk: Chunk, n_panels: int, columns: Integers) -> Places:
     alone = alone[np.lexsort((count[cells], whole[cells]))]
     others = chunk.others[np.isin(chunk.others, alone, invert=True)]
     between = (count > 0) & (whole % (2 * n_panels) < n_panels) & (chunk.shared < 0)
-    table = np.searchsorted(columns, chunk.column)
+    table = np.searchsorted(plan.tabulated_columns, chunk.column)
     grouped = np.concatenate([chunk.patterns, alone])
-    return Places(np.append(node, 0), weights, parts, whole, error, table, n_tabulated, grouped, others, int(between.sum()))
+    return Places(part_nodes(chunk, plan), parts, whole, error, table, n_tabulated, grouped, others, int(between.sum()))
 
 
 @compiled()

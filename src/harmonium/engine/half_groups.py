@@ -4,8 +4,8 @@ Weights of states are an outer product b a of two short vectors, by high and by 
 M is what remains once products are taken out, and rows with the same M need products of matrices:
 
 * M is the product of shared cells' factors, if all unobserved cells are shared (missing covariates, the denominators of training);
-* M is an integral from the edge of a panel to 1, if a censored time is all that is unobserved. Part of a panel has 12 nodes, and at each the
-  sum over states has a closed form.
+* M is an integral from the edge of a panel to 1, if a censored time is all that is unobserved. Part of a panel has a few nodes, and at each
+  the sum over states has a closed form.
 
 The way back is another product: what the rows of a group add to the states of M is a sum of outer products.
 """
@@ -17,9 +17,9 @@ from math import exp, log
 import numpy as np
 
 from harmonium.engine.assembly import Chunk
-from harmonium.engine.half_cells import Places, blame_cell, n_units, subtract_means
+from harmonium.engine.half_cells import LARGEST_SUM, Places, blame_cell, n_units, subtract_means
+from harmonium.engine.half_parts import OWN_NODES, PartNodes, put_at_nodes
 from harmonium.engine.half_tables import HalfTables
-from harmonium.engine.panels import NODES
 from harmonium.engine.pattern_sum import means_of_units
 from harmonium.engine.state_sum import (
     INACCURATE,
@@ -151,29 +151,27 @@ def _hand_back_whole(chunk: Chunk, at: Places, cell: int, total: Array, tables: 
 
 
 @compiled()
-def _add_part(fields: Array, weights: Array, node: int, tables: HalfTables, mass: Array, chance: Array, out: Array) -> None:
+def _add_part(fields: Array, nodes: PartNodes, part: int, off: Array, on: Array, mass: Array, chance: Array, out: Array) -> None:
     """Add what part of a panel contributes to a row: the sum over states at each node, and how often each hidden unit is on.
 
-    The first row of ``out`` is the sum, by hidden unit that is on and, last of all, altogether; the others are sums of statistics.
+    ``off``, ``on`` and ``mass`` are as :func:`put_at_nodes` makes them. The first row of ``out`` is the sum, by hidden unit that is on and,
+    last of all, altogether; the others are sums of statistics.
     """
-    n_hidden, statistics = fields.size, tables.statistics
-    for k in range(NODES):
-        mass[k] = weights[k] * tables.bases[node + k]
+    n_hidden, weights = fields.size, nodes.weights
     for j in range(n_hidden):
         small = exp(-abs(fields[j]))
         if_on, if_off = (1.0, small) if fields[j] > 0.0 else (small, 1.0)
-        for k in range(NODES):
-            on = if_on * tables.on[j, node + k]
-            both = if_off * tables.off[j, node + k] + on
-            chance[j, k] = on / (both + 1e-300)
-            mass[k] *= both
+        for q in range(OWN_NODES):
+            is_on = if_on * on[j, q]
+            both = if_off * off[j, q] + is_on
+            chance[j, q] = is_on / (both + 1e-300)
+            mass[q] *= both
     for d in range(out.shape[0]):
-        for k in range(NODES):
-            chance[n_hidden, k] = mass[k] * (statistics[d - 1, node + k] if d > 0 else 1.0)
+        for q in range(OWN_NODES):
+            chance[n_hidden, q] = mass[q] * weights[part, d, q]
+            out[d, n_hidden] += chance[n_hidden, q]
         for j in range(n_hidden):
             out[d, j] += _dot(chance[j], chance, n_hidden)
-        for k in range(NODES):
-            out[d, n_hidden] += chance[n_hidden, k]
 
 
 @compiled()
@@ -212,7 +210,8 @@ def _sum_some(
     low, high = np.empty((n, n_low)), np.empty((n, n_high))
     by_low, by_high = np.zeros((n, n_low)), np.zeros((n, n_high))
     fields, expected, found, scales = np.empty((n, n_hidden)), np.empty(n_hidden), np.empty(3), np.empty(n)
-    mass, chance, parts = np.empty(NODES), np.empty((n_hidden + 1, NODES)), np.empty((1 + tables.statistics.shape[0], n_hidden + 1))
+    mass, chance, parts = np.empty(OWN_NODES), np.empty((n_hidden + 1, OWN_NODES)), np.empty((1 + tables.statistics.shape[0], n_hidden + 1))
+    off, on = np.empty((n_hidden, OWN_NODES)), np.empty((n_hidden, OWN_NODES))
     for r in range(n):
         fields_of(statistics, rows[r], energy.coupling, energy.hidden_bias, fields[r])
         scales[r] = state_weights(fields[r, :n_low_units], low[r]) + state_weights(fields[r, n_low_units:], high[r]) + log_scale
@@ -221,16 +220,17 @@ def _sum_some(
         product(low, matrix.T, by_high)
     for r in range(n):
         row, cell = rows[r], chunk.first_cell[rows[r]]
-        weight, with_parts = row_weights[row], chunk.shared[cell] < 0
+        weight, with_parts, table = row_weights[row], chunk.shared[cell] < 0, at.table[cell]
         row_sum = _times(by_low, low, r)
         _times(by_high, high, r)
         parts[:] = 0.0
         for side in range(2 if with_parts else 0):
             part = at.parts[cell, side]
             if 0 <= part < chunk.part_error.size:
-                _add_part(fields[r], at.weights[part], at.node[part], tables, mass, chance, parts)
+                put_at_nodes(energy, first[table], last[table], log_scale, at.nodes, part, off, on, mass)
+                _add_part(fields[r], at.nodes, part, off, on, mass, chance, parts)
         row_sum += parts[0, n_hidden]
-        sums.flag[row] = SUMMED if row_sum > SMALLEST_SUM else UNDERFLOWN
+        sums.flag[row] = SUMMED if SMALLEST_SUM < row_sum < LARGEST_SUM else UNDERFLOWN
         if in_doubt[row] and sums.flag[row] == SUMMED:
             _weigh_errors(chunk, at, cell, low[r], high[r], tables.errors, found)
             if not found.sum() <= TOLERANCE * row_sum:
@@ -248,10 +248,10 @@ def _sum_some(
             expected[j] += parts[0, j] / row_sum
         sums.value[0] += weight * sums.log_mass[row]
         add_observed(statistics, row, weight, expected, sums.bias, sums.coupling, sums.hidden_bias)
-        for d in range(last[at.table[cell]] - first[at.table[cell]] if with_parts else 0):
-            sums.bias[first[at.table[cell]] + d] -= share * parts[1 + d, n_hidden]
+        for d in range(last[table] - first[table] if with_parts else 0):
+            sums.bias[first[table] + d] -= share * parts[1 + d, n_hidden]
             for j in range(n_hidden):
-                sums.coupling[j, first[at.table[cell]] + d] -= share * parts[1 + d, j]
+                sums.coupling[j, first[table] + d] -= share * parts[1 + d, j]
     if matrix.size > 0:
         added = np.empty(total.shape)
         product(high.T, low, added)

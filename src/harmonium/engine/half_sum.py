@@ -13,9 +13,10 @@ from math import log
 import numpy as np
 
 from harmonium.engine.assembly import Chunk
-from harmonium.engine.half_cells import Places, blame_cell, n_units, subtract_means
-from harmonium.engine.half_tables import HalfTables, combine
-from harmonium.engine.panels import NODES
+from harmonium.engine.half_cells import LARGEST_SUM, Places, blame_cell, n_units, subtract_means
+from harmonium.engine.half_parts import OWN_NODES, put_at_nodes
+from harmonium.engine.half_tables import HalfTables
+from harmonium.engine.panels import fill_nodes
 from harmonium.engine.pattern_sum import means_of_units
 from harmonium.engine.state_sum import (
     INACCURATE,
@@ -98,10 +99,44 @@ def _dot(values: Array, errors: Array, row: int) -> float:
 
 
 @compiled(inline=True)
-def _at_nodes(part_weights: Array, part: int, statistics: Array, node: int, high: Array, b: int, kind: int, out: Array) -> None:
-    """Weights of a panel's nodes in a part of it, times a statistic unless ``kind`` is 0, for one high state."""
-    for k in range(NODES):
-        out[k] = part_weights[part, k] * high[b, node + k] * (statistics[kind - 1, node + k] if kind > 0 else 1.0)
+def _at_nodes(weights: Array, part: int, kind: int, high: Array, b: int, place: int, out: Array) -> None:
+    """Weights of a part's nodes for three integrals, for one high state."""
+    for k in range(3):
+        for q in range(OWN_NODES):
+            out[k, q] = weights[part, kind + k, q] * high[place + q, b]
+
+
+@compiled(sums=True, inline=True)
+def _combine(c: Array, low: Array, first: int, start: Array, row: int, step: int, out: Array, place: int) -> None:
+    """Three combinations of the same nodes, added to rows ``row``, ``row + step``, ... of ``start``: as much as the registers hold."""
+    a0, a1, a2, a3, a4, a5, a6 = c[0, 0], c[0, 1], c[0, 2], c[0, 3], c[0, 4], c[0, 5], c[0, 6]
+    b0, b1, b2, b3, b4, b5, b6 = c[1, 0], c[1, 1], c[1, 2], c[1, 3], c[1, 4], c[1, 5], c[1, 6]
+    c0, c1, c2, c3, c4, c5, c6 = c[2, 0], c[2, 1], c[2, 2], c[2, 3], c[2, 4], c[2, 5], c[2, 6]
+    for i in range(out.shape[1]):
+        v0, v1, v2, v3 = low[first, i], low[first + 1, i], low[first + 2, i], low[first + 3, i]
+        v4, v5, v6 = low[first + 4, i], low[first + 5, i], low[first + 6, i]
+        out[place, i] = start[row, i] + (a0 * v0 + a1 * v1 + a2 * v2 + a3 * v3 + a4 * v4 + a5 * v5 + a6 * v6)
+        out[place + 1, i] = start[row + step, i] + (b0 * v0 + b1 * v1 + b2 * v2 + b3 * v3 + b4 * v4 + b5 * v5 + b6 * v6)
+        out[place + 2, i] = start[row + 2 * step, i] + (c0 * v0 + c1 * v1 + c2 * v2 + c3 * v3 + c4 * v4 + c5 * v5 + c6 * v6)
+
+
+@compiled()
+def _fill_nodes(
+    chunk: Chunk, at: Places, row: int, energy: Energy, scales: Array, first: Integers, last: Integers, low: Array, high: Array
+) -> None:
+    """The integrand at the nodes of all parts of a row's tabulated cells, two parts for each cell, as products of low and high states."""
+    n_hidden, n_low_units = energy.hidden_bias.size, n_units(low.shape[1])
+    off, on, bases = np.empty((n_hidden, OWN_NODES)), np.empty((n_hidden, OWN_NODES)), np.empty(OWN_NODES)
+    ones, place = np.ones(OWN_NODES), 0
+    for cell in range(chunk.first_cell[row], chunk.first_cell[row + 1]):
+        if chunk.shared[cell] < 0:
+            for side in range(2):
+                part, table = at.parts[cell, side], at.table[cell]
+                if part >= 0:
+                    put_at_nodes(energy, first[table], last[table], scales[chunk.column[cell]], at.nodes, part, off, on, bases)
+                    fill_nodes(ones, off[:n_low_units], on[:n_low_units], low[place : place + OWN_NODES])
+                    fill_nodes(bases, off[n_low_units:], on[n_low_units:], high[place : place + OWN_NODES])
+                place += OWN_NODES
 
 
 @compiled()
@@ -114,6 +149,8 @@ def _sweep(
     tables: HalfTables,
     row_low: Array,
     row_high: Array,
+    low: Array,
+    high: Array,
     factors: Array,
     found: Array,
     low_sums: Array,
@@ -125,11 +162,11 @@ def _sweep(
     In ``found``, if the row is in doubt, how wrong each of these cells may make its sum: its two parts, its whole rows. ``posterior`` is
     filled if it is not empty.
     """
-    shared, whole, part_weights, part_length = chunk.shared, chunk.whole, at.weights, chunk.part_length
-    part_error, node, parts, edge, edge_error = chunk.part_error, at.node, at.parts, at.whole, at.error
-    low, high, _, _, _, statistics, integrals, errors, _ = tables
+    shared, whole, part_weights, part_length = chunk.shared, chunk.whole, at.nodes.weights, chunk.part_length
+    part_error, parts, edge, edge_error = chunk.part_error, at.parts, at.whole, at.error
+    integrals, errors = tables.whole, tables.errors
     begin, end, n, n_high = chunk.first_cell[row], chunk.first_cell[row + 1], at.n_tabulated[row], row_high.size
-    n_kinds, c = 1 + statistics.shape[0], np.empty(NODES)
+    n_kinds, c = part_weights.shape[1], np.empty((3, OWN_NODES))
     weights, by_factor = np.empty((1, row_low.size)), np.empty((1, row_low.size))
     low_sums[:] = 0.0
     found[:] = 0.0
@@ -138,19 +175,20 @@ def _sweep(
         for cell in range(begin, end):
             if shared[cell] >= 0:
                 _times(shared_factors, shared[cell] * n_high + b, weights)
-        place = 0
+        place = node = 0
         for cell in range(begin, end):
             if shared[cell] < 0:
                 one, other = parts[cell, 0], parts[cell, 1]
-                for kind in range(n_kinds):
-                    _at_nodes(part_weights, one, statistics, node[one], high, b, kind, c)
-                    combine(c, low, node[one], integrals, (edge[cell] * n_kinds + kind) * n_high + b, factors, place + kind)
-                    for k in range(1, whole[cell, 1]):
-                        _add(integrals, ((edge[cell] + k) * n_kinds + kind) * n_high + b, factors, place + kind)
+                for kind in range(0, n_kinds, 3):
+                    _at_nodes(part_weights, one, kind, high, b, node, c)
+                    _combine(c, low, node, integrals, (edge[cell] * n_kinds + kind) * n_high + b, n_high, factors, place + kind)
                     if other >= 0:
-                        _at_nodes(part_weights, other, statistics, node[other], high, b, kind, c)
-                        combine(c, low, node[other], factors, place + kind, factors, place + kind)
+                        _at_nodes(part_weights, other, kind, high, b, node + OWN_NODES, c)
+                        _combine(c, low, node + OWN_NODES, factors, place + kind, 1, factors, place + kind)
+                for k in range(n_kinds, whole[cell, 1] * n_kinds):
+                    _add(integrals, (edge[cell] * n_kinds + k) * n_high + b, factors, place + k % n_kinds)
                 place += n_kinds
+                node += 2 * OWN_NODES
         place, into = 0, 1
         for cell in range(begin, end):
             if shared[cell] < 0:
@@ -240,6 +278,7 @@ def sum_by_halves(
     fields, expected, low, high = np.empty(n_hidden), np.empty(n_hidden), np.empty(n_low), np.empty(n_high)
     work, found, posterior = np.empty(((1 + n_statistics) * most, n_low)), np.empty((most, 3)), np.empty((n_high, n_low))
     low_sums, high_sums = np.empty((1 + n_statistics * most, n_low)), np.empty((1 + n_statistics * most, n_high))
+    nodes_low, nodes_high = np.empty((2 * most * OWN_NODES, n_low)), np.empty((2 * most * OWN_NODES, n_high))
     for row in rows:
         begin, end = chunk.first_cell[row], chunk.first_cell[row + 1]
         sums.flag[row] = SUMMED
@@ -251,9 +290,10 @@ def sum_by_halves(
             for cell in range(begin, end):
                 log_sum += factors.shared_scale[chunk.shared[cell]] if chunk.shared[cell] >= 0 else factors.table_scale[chunk.column[cell]]
             probable = posterior if end - begin > at.n_tabulated[row] else posterior[:0]
-            _sweep(chunk, at, row, in_doubt[row], shared, tables, low, high, work, found, low_sums, high_sums, probable)
+            _fill_nodes(chunk, at, row, energy, factors.table_scale, first, last, nodes_low, nodes_high)
+            _sweep(chunk, at, row, in_doubt[row], shared, tables, low, high, nodes_low, nodes_high, work, found, low_sums, high_sums, probable)
             total = add_up(high_sums[0], 0, n_high)
-            if not total > SMALLEST_SUM:
+            if not SMALLEST_SUM < total < LARGEST_SUM:
                 sums.flag[row] = UNDERFLOWN
                 continue
             if not found.sum() <= TOLERANCE * total:

@@ -2,7 +2,7 @@ r"""Endpoints' tables for many hidden states, by halves of the hidden units.
 
 At a node the integrand is a product over hidden units. With the units cut in two halves, *low* and *high*, all states of a node are an
 outer product of two short vectors, so that nothing of the size nodes times states is ever stored: what a row needs of a panel is put
-together for one high state at a time, in the nearest cache, or has a closed form. Integrals over whole panels are not products and are kept
+together for one high state at a time, in the nearest cache, or has a closed form (:mod:`harmonium.engine.half_parts`). Integrals over whole panels are not products and are kept
 for all states, together with those of the integrand times each statistic, so that the gradient needs no way back through the tables.
 """
 
@@ -17,7 +17,7 @@ from harmonium.engine.state_sum import TOLERANCE
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Booleans
 
-__all__ = ["HalfTables", "combine", "fill_halves", "fill_panels", "fill_suffixes"]
+__all__ = ["HalfTables", "fill_halves", "fill_panels", "fill_suffixes"]
 
 
 class HalfTables(NamedTuple):
@@ -27,8 +27,6 @@ class HalfTables(NamedTuple):
     ----------
     low : ndarray of shape (n_nodes, n_low_states)
     high : ndarray of shape (n_high_states, n_nodes)
-    off, on : ndarray of shape (n_hidden, n_nodes)
-        The factors of which a node's states are products, and ``bases``, of shape (n_nodes,), what they have in common.
     statistics : ndarray of shape (n_statistics, n_nodes)
     whole : ndarray of shape ((2 * n_panels + 1) * (1 + n_statistics) * n_high_states, n_low_states)
         For each endpoint the integrals over its panels, then those from each panel's lower edge to 1; last of all zeros. Each is followed
@@ -41,9 +39,6 @@ class HalfTables(NamedTuple):
 
     low: Array
     high: Array
-    off: Array
-    on: Array
-    bases: Array
     statistics: Array
     whole: Array
     errors: Array
@@ -68,12 +63,11 @@ def fill_halves(bias: Array, coupling: Array, log_nodes: Array, statistics: Arra
         n_low += 1
     fill_nodes(np.ones(n_nodes), off[:n_low], on[:n_low], tables.low[first:last])
     fill_nodes(bases, off[n_low:], on[n_low:], by_node[first:last])
-    tables.off[:, first:last], tables.on[:, first:last], tables.bases[first:last] = off, on, bases
     return scale
 
 
 @compiled(sums=True, inline=True)
-def combine(c: Array, low: Array, first: int, start: Array, row: int, out: Array, place: int) -> None:
+def _combine(c: Array, low: Array, first: int, start: Array, row: int, out: Array, place: int) -> None:
     """A combination of a panel's nodes, added to row ``row`` of ``start``: all in one loop, since few states leave a loop little to do."""
     c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11 = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11]
     for i in range(out.shape[1]):
@@ -127,7 +121,7 @@ def _keep_errors(half_width: float, found: Array, errors: Array, row: int, suffi
 @compiled()
 def fill_suffixes(half_widths: Array, n_tables: int, first_high: int, last_high: int, tables: HalfTables) -> None:
     """Integrals from each panel's edge to 1, and errors, for some of the high states."""
-    low, high, _, _, _, statistics, whole, errors, doubtful = tables
+    low, high, statistics, whole, errors, doubtful = tables
     n_panels, n_high, n_kinds = half_widths.size, high.shape[0], 1 + statistics.shape[0]
     zeros, factor = 2 * n_panels * n_tables, 2.0 * n_tables / TOLERANCE  # a row has no more cells than there are tables
     found, c, own = np.empty((3, low.shape[1])), np.empty(NODES), np.empty(NODES)
@@ -138,15 +132,15 @@ def fill_suffixes(half_widths: Array, n_tables: int, first_high: int, last_high:
                 suffix = row + n_panels
                 above = suffix + 1 if panel + 1 < n_panels else zeros
                 _weighted(WEIGHTS, half_widths[panel], high, b, node, c)
-                combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 0)
-                combine(c, low, node, whole, above * n_kinds * n_high + b, whole, suffix * n_kinds * n_high + b)
+                _combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 0)
+                _combine(c, low, node, whole, above * n_kinds * n_high + b, whole, suffix * n_kinds * n_high + b)
                 for d in range(1, n_kinds):
                     _times_statistic(statistics, d - 1, node, c, own)
-                    combine(own, low, node, whole, (above * n_kinds + d) * n_high + b, whole, (suffix * n_kinds + d) * n_high + b)
+                    _combine(own, low, node, whole, (above * n_kinds + d) * n_high + b, whole, (suffix * n_kinds + d) * n_high + b)
                 _weighted(TO_LAST, 1.0, high, b, node, c)
-                combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 1)
+                _combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 1)
                 _weighted(TO_LAST_BUT_ONE, 1.0, high, b, node, c)
-                combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 2)
+                _combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 2)
                 _keep_errors(half_widths[panel], found, errors, row * n_high + b, suffix * n_high + b, above * n_high + b)
                 first, last = high[b, node], high[b, node + NODES - 1]
                 doubtful[row, b] = _count_doubtful(errors, row * n_high + b, 2.0 * factor, low, node, first, last) > 0
@@ -164,7 +158,7 @@ def fill_panels(half_widths: Array, n_tables: int, first_high: int, last_high: i
             for panel in range(n_panels):
                 node, row = NODES * (n_panels * table + panel), (2 * n_panels * table + panel) * n_kinds
                 _weighted(WEIGHTS, half_widths[panel], high, b, node, c)
-                combine(c, low, node, whole, zeros + b, whole, row * n_high + b)
+                _combine(c, low, node, whole, zeros + b, whole, row * n_high + b)
                 for d in range(1, n_kinds):
                     _times_statistic(statistics, d - 1, node, c, own)
-                    combine(own, low, node, whole, zeros + b, whole, (row + d) * n_high + b)
+                    _combine(own, low, node, whole, zeros + b, whole, (row + d) * n_high + b)

@@ -14,8 +14,9 @@ import numpy as np
 from harmonium.engine.assembly import Chunk
 from harmonium.engine.factor_kernels import SharedCells, evaluate_shared, free_from_integral, integrate_free, subtract_cell
 from harmonium.engine.factors import FactorPlan
-from harmonium.engine.half_cells import doubtful_rows, places
+from harmonium.engine.half_cells import Places, doubtful_rows
 from harmonium.engine.half_groups import sum_groups
+from harmonium.engine.half_parts import n_kinds
 from harmonium.engine.half_sum import sum_by_halves
 from harmonium.engine.half_tables import HalfTables, fill_halves, fill_panels, fill_suffixes
 from harmonium.engine.parameters import Natural
@@ -62,8 +63,8 @@ class ManyStates:
     _filled: list[bool] = field(default_factory=list)  # something in it: integrals over single panels are there
 
     @classmethod
-    def evaluate(cls, plan: FactorPlan, natural: Natural, mapped: Mapped) -> ManyStates:
-        """Evaluate all factors."""
+    def evaluate(cls, plan: FactorPlan, natural: Natural, spare: list[HalfTables], mapped: Mapped) -> ManyStates:
+        """Evaluate all factors, in one of the ``spare`` tables if there are any."""
         n_states, n_columns = 1 << natural.n_hidden, plan.layout.n_columns
         factors = Factors(
             shared=np.empty((plan.n_shared, n_states)),
@@ -73,7 +74,10 @@ class ManyStates:
             errors=np.empty((0, n_states)),
             tabulated_free=np.ones(n_columns, dtype=np.bool_),
         )
-        tables = _empty_tables(plan, natural.n_hidden)
+        shape = 1 << max(natural.n_hidden - _LOW_UNITS, 0), 1 << min(_LOW_UNITS, natural.n_hidden)
+        tables = spare.pop() if spare else _empty_tables(plan, *shape)
+        if (tables.high.shape[0], tables.low.shape[1]) != shape:
+            tables = _empty_tables(plan, *shape)
         out = cls(plan, natural, factors, np.empty((plan.n_means, n_states)), tables, np.zeros((plan.n_shared, n_states)), mapped)
         out._fill_tables()
         out._evaluate_shared()
@@ -119,10 +123,9 @@ class ManyStates:
         n_states, n_kinds = self.occupancy.shape[1], 1 + self.tables.statistics.shape[0]
         return self.tables.whole.reshape(-1, n_kinds, n_states), self.tables.errors.reshape(-1, n_states)
 
-    def add_up(self, chunk: Chunk, weights: Array, energy: Energy, empty: Callable[[], Sums]) -> Sums:
+    def add_up(self, chunk: Chunk, at: Places, weights: Array, energy: Energy, empty: Callable[[], Sums]) -> Sums:
         """Sum over the hidden states of all rows of a chunk."""
         sums, described = empty(), self.plan.tables
-        at = places(chunk, self.plan.grid.n_panels, described.column)
         if at.n_between:
             self._fill_panels()
         in_doubt = doubtful_rows(chunk, at, self.tables.doubtful.any(axis=1))
@@ -160,17 +163,13 @@ class ManyStates:
         return out
 
 
-def _empty_tables(plan: FactorPlan, n_hidden: int) -> HalfTables:
+def _empty_tables(plan: FactorPlan, n_high: int, n_low: int) -> HalfTables:
     described = plan.tables
-    n_low, n_high = 1 << min(_LOW_UNITS, n_hidden), 1 << max(n_hidden - _LOW_UNITS, 0)
     n_nodes, n_rows = described.column.size * described.log_nodes.size, plan.n_error_rows + 1
-    n_statistics = described.at_nodes.shape[1]
+    n_statistics = n_kinds(plan) - 1
     out = HalfTables(
         low=np.empty((n_nodes, n_low)),
         high=np.empty((n_high, n_nodes)),
-        off=np.empty((n_hidden, n_nodes)),
-        on=np.empty((n_hidden, n_nodes)),
-        bases=np.empty(n_nodes),
         statistics=np.zeros((n_statistics, n_nodes)),
         whole=np.empty((n_rows * (1 + n_statistics) * n_high, n_low)),
         errors=np.empty((n_rows * n_high, n_low)),
