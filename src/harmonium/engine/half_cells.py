@@ -79,23 +79,25 @@ def places(chunk: Chunk, plan: FactorPlan) -> Places:
 
 
 @compiled()
-def doubtful_rows(chunk: Chunk, at: Places, doubtful: Booleans) -> Booleans:
+def doubtful_rows(chunk: Chunk, at: Places, doubtful: Booleans, n_panels: int) -> Booleans:
     """Rows whose cells' errors have to be weighed by state, given the rows of the error table for which this is so."""
     out = np.zeros(chunk.first_cell.size - 1, np.bool_)
     for row in range(out.size):
         for cell in range(chunk.first_cell[row], chunk.first_cell[row + 1]):
             if chunk.shared[cell] < 0:
-                for side in range(2):
-                    part = at.parts[cell, side]
-                    out[row] |= 0 <= part < chunk.part_error.size and doubtful[chunk.part_error[part]]
                 error = chunk.error[cell]  # is known for integrals from here to 1; for shorter ones it may be much larger than they are
                 out[row] |= error >= 0 and (doubtful[error] or at.whole[cell] != error)
+                for side in range(2):
+                    part = at.parts[cell, side]
+                    if 0 <= part < chunk.part_error.size:
+                        panel = chunk.part_error[part]
+                        out[row] |= doubtful[panel] or (error < 0 and panel % (2 * n_panels) != n_panels - 1)
     return out
 
 
 @compiled()
 def blame_cell(chunk: Chunk, parts: Integers, cell: int, found: Array, total: float, out: Integers) -> None:
-    """Count, for each row of the error table, that it is a reason why a row is inaccurate; ``found`` are errors of two parts and a whole."""
+    """Count, for each row of the error table, why a row is inaccurate; ``found`` are the errors of two parts and a whole."""
     for side in range(2):
         part = parts[cell, side]
         if 0 <= part < chunk.part_error.size:

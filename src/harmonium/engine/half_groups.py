@@ -134,7 +134,9 @@ def _hand_back(chunk: Chunk, row: int, matrix: Array, total: Array, occupancy: A
 
 
 @compiled()
-def _hand_back_whole(chunk: Chunk, at: Places, cell: int, total: Array, tables: HalfTables, first: Integers, last: Integers, sums: Sums) -> None:
+def _hand_back_whole(
+    chunk: Chunk, at: Places, cell: int, total: Array, tables: HalfTables, first: Integers, last: Integers, sums: Sums
+) -> None:
     """Take expected statistics off the gradient, from what the rows of a group have added up to an integral over whole panels."""
     n_high, n_low = total.shape
     low, high, expected = np.empty(n_low), np.empty(n_high), np.empty(sums.hidden_bias.size)

@@ -1,8 +1,9 @@
 """Parts of panels at nodes of their own.
 
-Part of a panel could be a combination of the panel's nodes (:mod:`harmonium.engine.panels`), which all rows have in common. With many hidden
-states that is not worth its price, since every node takes a pass over all states: a Gauss rule on the part itself needs about half the nodes
-for the same accuracy. Its integrand is still a product over hidden units at each node, and H exponentials are few compared with the states.
+Part of a panel could be a combination of the panel's nodes (:mod:`harmonium.engine.panels`), which all rows have in common. With many
+hidden states that is not worth its price, since every node takes a pass over all states: a Gauss rule on the part itself needs about half
+the nodes for the same accuracy. Its integrand is still a product over hidden units at each node, and H exponentials are few compared with
+the states.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def part_nodes(chunk: Chunk, plan: FactorPlan) -> PartNodes:
 
 
 @compiled()
-def put_at_nodes(energy: Energy, first: int, last: int, scale: float, nodes: PartNodes, part: int, off: Array, on: Array, bases: Array) -> None:
+def put_at_nodes(
+    energy: Energy, first: int, last: int, scale: float, nodes: PartNodes, part: int, off: Array, on: Array, bases: Array
+) -> None:
     """The factors of which the integrand's states are products at a part's nodes; the larger of two is one.
 
     For an endpoint with statistics ``first`` to ``last``; ``scale`` is the logarithm of a factor to leave out.

@@ -1,9 +1,9 @@
 """The sum over many hidden states of rows that need a pass over all of them: two censored times, or one and missing covariates (eq. 5).
 
-Tables are by halves of the hidden units (:mod:`harmonium.engine.half_tables`). A row is swept once, one high state at a time, so that working
-memory stays in the nearest cache. For each high state the factor of every tabulated cell is put together from its panel's nodes, and so are
-the integrals of its statistics. All that is kept are sums by low and by high state, from which the means of the hidden units, and of their
-products with the statistics, follow.
+Tables are by halves of the hidden units (:mod:`harmonium.engine.half_tables`). A row is swept once, one high state at a time, so that
+working memory stays in the nearest cache. For each high state the factor of every tabulated cell is put together from an integral over
+whole panels and from the nodes of its parts, and so are the integrals of its statistics. All that is kept are sums by low and by high
+state, from which the means of the hidden units, and of their products with the statistics, follow.
 """
 
 from __future__ import annotations
@@ -70,9 +70,13 @@ def _add(terms: Array, row: int, out: Array, place: int) -> None:
 
 
 @compiled(inline=True)
-def _add_products(values: Array, factors: Array, place: int, out: Array, row: int) -> None:
+def _add_products(values: Array, factors: Array, place: int, out: Array) -> None:
+    """Add values times each of three rows of factors to the same rows of ``out``."""
     for i in range(out.shape[1]):
-        out[row, i] += values[0, i] * factors[place, i]
+        value = values[0, i]
+        out[place, i] += value * factors[place, i]
+        out[place + 1, i] += value * factors[place + 1, i]
+        out[place + 2, i] += value * factors[place + 2, i]
 
 
 @compiled(inline=True)
@@ -82,11 +86,15 @@ def _keep_products(values: Array, factors: Array, place: int, out: Array, row: i
 
 
 @compiled(sums=True, inline=True)
-def _sum_of_products(values: Array, factors: Array, place: int) -> float:
-    total = 0.0
+def _sums_of_products(values: Array, factors: Array, place: int) -> tuple[float, float, float]:
+    """Sums of values times each of three rows of factors."""
+    one = two = three = 0.0
     for i in range(values.shape[1]):
-        total += values[0, i] * factors[place, i]
-    return total
+        value = values[0, i]
+        one += value * factors[place, i]
+        two += value * factors[place + 1, i]
+        three += value * factors[place + 2, i]
+    return one, two, three
 
 
 @compiled(sums=True, inline=True)
@@ -157,7 +165,7 @@ def _sweep(
     high_sums: Array,
     posterior: Array,
 ) -> None:
-    """A row's sums by low and by high state, first without and then with each statistic of each tabulated cell.
+    """A row's sums by low and by high state; for each tabulated cell once as they are, and then times each of its statistics.
 
     In ``found``, if the row is in doubt, how wrong each of these cells may make its sum: its two parts, its whole rows. ``posterior`` is
     filled if it is not empty.
@@ -189,7 +197,7 @@ def _sweep(
                     _add(integrals, (edge[cell] * n_kinds + k) * n_high + b, factors, place + k % n_kinds)
                 place += n_kinds
                 node += 2 * OWN_NODES
-        place, into = 0, 1
+        place = 0
         for cell in range(begin, end):
             if shared[cell] < 0:
                 if n == 2:
@@ -199,10 +207,9 @@ def _sweep(
                     for k in range(0, n * n_kinds, n_kinds):
                         if k != place:
                             _times(factors, k, by_factor)
-                for kind in range(1, n_kinds):
-                    high_sums[into, b] = _sum_of_products(by_factor, factors, place + kind)
-                    _add_products(by_factor, factors, place + kind, low_sums, into)
-                    into += 1
+                for k in range(place, place + n_kinds, 3):
+                    high_sums[k, b], high_sums[k + 1, b], high_sums[k + 2, b] = _sums_of_products(by_factor, factors, k)
+                    _add_products(by_factor, factors, k, low_sums)
                 if in_doubt:
                     for side in range(2):
                         part = parts[cell, side]
@@ -210,8 +217,6 @@ def _sweep(
                             found[place // n_kinds, side] += part_length[part] * _dot(by_factor, errors, part_error[part] * n_high + b)
                     found[place // n_kinds, 2] += _dot(by_factor, errors, edge_error[cell] * n_high + b)
                 place += n_kinds
-        high_sums[0, b] = _sum_of_products(by_factor, factors, place - n_kinds)
-        _add_products(by_factor, factors, place - n_kinds, low_sums, 0)
         if posterior.shape[0] > 0:
             _keep_products(by_factor, factors, place - n_kinds, posterior, b)
 
@@ -236,13 +241,13 @@ def _hand_back(
     posterior: Array,
     first: Integers,
     last: Integers,
-    n_statistics: int,
+    n_kinds: int,
     expected: Array,
     sums: Sums,
 ) -> None:
     """Take a row's expected statistics off the gradient, and add the probabilities of its states to its shared cells."""
     n_high, n_low = posterior.shape[0], low_sums.shape[1]
-    into = 1
+    place = 0
     for cell in range(chunk.first_cell[row], chunk.first_cell[row + 1]):
         if chunk.shared[cell] >= 0:
             occupancy = sums.occupancy[chunk.shared[cell]]
@@ -252,8 +257,9 @@ def _hand_back(
         else:
             table = at.table[cell]
             for d in range(last[table] - first[table]):
-                subtract_means(low_sums[into + d], high_sums[into + d], share, first[table] + d, expected, sums.bias, sums.coupling)
-            into += n_statistics
+                own = place + 1 + d
+                subtract_means(low_sums[own], high_sums[own], share, first[table] + d, expected, sums.bias, sums.coupling)
+            place += n_kinds
 
 
 @compiled()
@@ -272,12 +278,12 @@ def sum_by_halves(
 ) -> None:
     """Sum over the hidden states of some rows, one after the other; ``first`` to ``last`` are the statistics of each table."""
     bias, coupling, hidden_bias, constant = energy
-    n_high, n_low, n_hidden, n_statistics = tables.high.shape[0], tables.low.shape[1], hidden_bias.size, tables.statistics.shape[0]
+    n_high, n_low, n_hidden, n_kinds = tables.high.shape[0], tables.low.shape[1], hidden_bias.size, 1 + tables.statistics.shape[0]
     n_low_units, most = n_units(n_low), most_cells(chunk.first_cell)
     shared = factors.shared.reshape((-1, n_low))
     fields, expected, low, high = np.empty(n_hidden), np.empty(n_hidden), np.empty(n_low), np.empty(n_high)
-    work, found, posterior = np.empty(((1 + n_statistics) * most, n_low)), np.empty((most, 3)), np.empty((n_high, n_low))
-    low_sums, high_sums = np.empty((1 + n_statistics * most, n_low)), np.empty((1 + n_statistics * most, n_high))
+    work, found, posterior = np.empty((n_kinds * most, n_low)), np.empty((most, 3)), np.empty((n_high, n_low))
+    low_sums, high_sums = np.empty((n_kinds * most, n_low)), np.empty((n_kinds * most, n_high))
     nodes_low, nodes_high = np.empty((2 * most * OWN_NODES, n_low)), np.empty((2 * most * OWN_NODES, n_high))
     for row in rows:
         begin, end = chunk.first_cell[row], chunk.first_cell[row + 1]
@@ -291,7 +297,8 @@ def sum_by_halves(
                 log_sum += factors.shared_scale[chunk.shared[cell]] if chunk.shared[cell] >= 0 else factors.table_scale[chunk.column[cell]]
             probable = posterior if end - begin > at.n_tabulated[row] else posterior[:0]
             _fill_nodes(chunk, at, row, energy, factors.table_scale, first, last, nodes_low, nodes_high)
-            _sweep(chunk, at, row, in_doubt[row], shared, tables, low, high, nodes_low, nodes_high, work, found, low_sums, high_sums, probable)
+            into = (work, found, low_sums, high_sums, probable)
+            _sweep(chunk, at, row, in_doubt[row], shared, tables, low, high, nodes_low, nodes_high, *into)
             total = add_up(high_sums[0], 0, n_high)
             if not SMALLEST_SUM < total < LARGEST_SUM:
                 sums.flag[row] = UNDERFLOWN
@@ -302,7 +309,7 @@ def sum_by_halves(
                 continue
             log_sum += log(total)
             share = row_weights[row] / total
-            _hand_back(chunk, at, row, share, low_sums, high_sums, probable, first, last, n_statistics, expected, sums)
+            _hand_back(chunk, at, row, share, low_sums, high_sums, probable, first, last, n_kinds, expected, sums)
             means_of_units(low_sums[0], 1.0 / total, expected, 0, n_low_units)
             means_of_units(high_sums[0], 1.0 / total, expected, n_low_units, n_hidden - n_low_units)
         sums.log_mass[row] = log_sum - visible_energy(chunk.statistics, row, bias) - constant

@@ -2,8 +2,9 @@ r"""Endpoints' tables for many hidden states, by halves of the hidden units.
 
 At a node the integrand is a product over hidden units. With the units cut in two halves, *low* and *high*, all states of a node are an
 outer product of two short vectors, so that nothing of the size nodes times states is ever stored: what a row needs of a panel is put
-together for one high state at a time, in the nearest cache, or has a closed form (:mod:`harmonium.engine.half_parts`). Integrals over whole panels are not products and are kept
-for all states, together with those of the integrand times each statistic, so that the gradient needs no way back through the tables.
+together for one high state at a time, in the nearest cache, or has a closed form (:mod:`harmonium.engine.half_parts`). Integrals over whole
+panels are not products and are kept for all states, together with those of the integrand times each statistic, so that the gradient needs
+no way back through the tables.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class HalfTables(NamedTuple):
     errors : ndarray of shape ((2 * n_panels + 1) * n_high_states, n_low_states)
         Interpolation errors of each panel, then integration errors from each edge to 1; last of all zeros.
     doubtful : ndarray of shape (2 * n_panels + 1, n_high_states)
-        Where an error may matter in some state, whatever a row makes of that state.
+        Where an error may matter in some state, whatever a row makes of that state, to an integral that extends to 1.
     """
 
     low: Array
@@ -90,12 +91,15 @@ def _times_statistic(statistics: Array, d: int, node: int, c: Array, out: Array)
 
 
 @compiled(sums=True, inline=True)
-def _count_doubtful(errors: Array, row: int, factor: float, low: Array, node: int, first: float, last: float) -> int:
-    """In how many states a panel's interpolation error is not small against its integrand at either end."""
+def _count_doubtful(
+    errors: Array, row: int, factor: float, low: Array, node: int, first: float, last: float, width: float, whole: Array, above: int
+) -> int:
+    """In how many states a panel's interpolation error matters both to its integrand, at either end, and to all that is above it."""
     count = 0
     for i in range(low.shape[1]):
         smallest = min(first * low[node, i], last * low[node + NODES - 1, i])
-        count += not factor * errors[row, i] <= smallest
+        error = factor * errors[row, i]
+        count += not (error <= smallest or error * width <= whole[above, i])
     return count
 
 
@@ -143,7 +147,8 @@ def fill_suffixes(half_widths: Array, n_tables: int, first_high: int, last_high:
                 _combine(c, low, node, whole, zeros * n_kinds * n_high + b, found, 2)
                 _keep_errors(half_widths[panel], found, errors, row * n_high + b, suffix * n_high + b, above * n_high + b)
                 first, last = high[b, node], high[b, node + NODES - 1]
-                doubtful[row, b] = _count_doubtful(errors, row * n_high + b, 2.0 * factor, low, node, first, last) > 0
+                part, beyond, width = row * n_high + b, above * n_kinds * n_high + b, 2.0 * half_widths[panel]
+                doubtful[row, b] = _count_doubtful(errors, part, 2.0 * factor, low, node, first, last, width, whole, beyond) > 0
                 doubtful[suffix, b] = _count_larger(errors, suffix * n_high + b, factor, whole, suffix * n_kinds * n_high + b) > 0
 
 

@@ -115,7 +115,7 @@ class ManyStates:
                 self.means[own] = whole[suffix, 1 : 1 + described.last[k] - described.first[k]] / np.maximum(integral, 1e-300)
             else:
                 integrate_free(bias, coupling, described, k, factors, self.means)
-        parts = [SharedCells(*(values[begin:end] for values in cells)) for begin, end in _ranges(cells.code.size)]
+        parts = [SharedCells(*(values[begin:end] for values in cells)) for begin, end in _ranges(cells.code.size)]  # type: ignore[arg-type]
         list(self.mapped(lambda part: evaluate_shared(bias, coupling, part, factors, self.means), parts))
 
     def _by_row(self) -> tuple[Array, Array]:
@@ -128,7 +128,8 @@ class ManyStates:
         sums, described = empty(), self.plan.tables
         if at.n_between:
             self._fill_panels()
-        in_doubt = doubtful_rows(chunk, at, self.tables.doubtful.any(axis=1))
+        doubtful: Booleans = np.asarray(self.tables.doubtful.any(axis=1))
+        in_doubt = doubtful_rows(chunk, at, doubtful, self.plan.grid.n_panels)
 
         def add_up(rows: tuple[Integers, Integers]) -> Sums:
             own = empty()._replace(log_mass=sums.log_mass, flag=sums.flag)
