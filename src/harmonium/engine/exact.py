@@ -168,18 +168,25 @@ class LogMassSum:
 
     def _add_up_by_halves(self, prepared: Prepared, natural: Natural) -> Added:
         """The same for many states."""
-        states = ManyStates.evaluate(prepared.plan, natural, lambda function, items: self._map(function, items, natural.n_hidden))
+        states = ManyStates.evaluate(
+            prepared.plan, natural, prepared.spare_tables, lambda function, items: self._map(function, items, natural.n_hidden)
+        )
         energy, unrepresented = _energy(natural), []
         totals = _empty_sums(energy, states.factors)._replace(blame=np.zeros(prepared.plan.n_error_rows, np.int64))
         for number, piece in enumerate(self._pieces):
             weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
             room = partial(_room_for, weights.size, totals)
-            sums = states.add_up(prepared.chunk(number), weights, energy, room, is_last=number + 1 == len(self._pieces))
+            sums = states.add_up(prepared.chunk(number), prepared.places(number), weights, energy, room)
             for total, addend in zip(_totals(totals), _totals(sums), strict=True):
                 np.add(total, addend, out=total)
             if sums.flag.any():
                 unrepresented.append(Unrepresented(piece, weights, sums.flag))
-        return totals, unrepresented, states.pull_back, lambda: states.blamed(totals.blame)
+
+        def pull_back(bias: Array, coupling: Array) -> None:
+            states.pull_back(bias, coupling)
+            prepared.spare_tables.append(states.tables)
+
+        return totals, unrepresented, pull_back, lambda: states.blamed(totals.blame)
 
     def _add_up_pieces(
         self, prepared: Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk, assemble
 from harmonium.engine.factors import FactorPlan
+from harmonium.engine.half_cells import Places, places
+from harmonium.engine.half_tables import HalfTables
 from harmonium.engine.panels import Grid
 from harmonium.engine.state_sum import INACCURATE
 from harmonium.typing import Array, Integers
@@ -109,6 +111,8 @@ class Prepared:
         self.n_uses = 0
         self._kept: dict[int, Chunk] = {}
         self._kept_bytes = 0
+        self._places: dict[int, Places] = {}
+        self.spare_tables: list[HalfTables] = []  # memory for many states, which is large; threads take turns
 
     def on(self, grid: Grid) -> Prepared:
         """The same on another grid."""
@@ -125,6 +129,15 @@ class Prepared:
                 self._kept_bytes += chunk.n_bytes
                 self._kept[number] = chunk
         return chunk
+
+    def places(self, number: int) -> Places:
+        """Where tables by halves have what a piece refers to; kept if the piece is."""
+        found = self._places.get(number)
+        if found is None:
+            found = places(self.chunk(number), self.plan)
+            if number in self._kept:
+                self._places[number] = found
+        return found
 
 
 def merged(terms: Sequence[Term]) -> list[Term]:
