@@ -20,6 +20,7 @@ from harmonium.engine.block_sum import sum_blocks
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.many_states import FEWEST_UNITS, ManyStates
+from harmonium.engine.one_strip import sum_strip
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, cut_into_strips, merged
@@ -101,6 +102,11 @@ class LogMassSum:
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters (eq. 11)."""
         self._try_coarser()
+        if natural.n_hidden < FEWEST_UNITS and len(self._prepared.strips) == 1:
+            rows = self._prepared.row_blocks(0, natural.n_hidden)
+            found = sum_strip(self._prepared.plan, rows, natural, self._total_weight)
+            if found is not None:
+                return found
         while True:
             prepared = self._prepared
             if natural.n_hidden >= FEWEST_UNITS:
