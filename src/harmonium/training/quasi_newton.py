@@ -18,6 +18,7 @@ from harmonium.typing import Array, Booleans
 __all__ = ["minimise", "quadratic_step"]
 
 _FLATTEST = 1e-8  # least curvature, relative to the largest
+_STIFFNESS_RANGE = 1e-8  # of the square roots of coordinates' own curvatures
 _FIRST_RADIUS, _WIDEST = 1.0, 100.0  # of the trust region, in the coordinates' own unit
 _POOR, _GOOD = 0.25, 0.75  # what is gained relative to what the quadratic model promised
 _LONG = 8  # iterations after which the curvature is looked at again, if steps are refused or the search is about to end
@@ -104,7 +105,7 @@ class _Search:
     def __init__(self, z: Array, value: float, gradient: Array, bounds: tuple[Array, Array], curvature: Callable[[Array], Array]) -> None:
         self.z, self.value, self.gradient = z, value, gradient
         self._bounds, self._curvature = bounds, curvature
-        self._radius = _FIRST_RADIUS
+        self._radius, self._restricted = _FIRST_RADIUS, False
         self.look()
 
     def look(self) -> None:
@@ -127,7 +128,8 @@ class _Search:
 
     def proposed(self) -> tuple[Array, float, float]:
         """The best step of the quadratic model within the region and the bounds, what it promises, and what one of any length would."""
-        damping, unit, hoped = 0.0, float(np.trace(self._matrix)) / self.z.size, 0.0
+        damping, unit, hoped = 0.0, float(np.median(np.diag(self._matrix))), 0.0
+        self._restricted = False
         while True:
             step = self._step(damping)
             promised = -float(self.gradient @ step + 0.5 * step @ self._matrix @ step)
@@ -135,6 +137,7 @@ class _Search:
             if np.linalg.norm(step) <= self._radius or damping > _STIFFEST * unit:
                 return step, promised, hoped
             damping = max(4.0 * damping, _FLATTEST * unit)
+            self._restricted = True
 
     def _step(self, damping: float) -> Array:
         low, high = (bound - self.z for bound in self._bounds)
@@ -153,8 +156,8 @@ class _Search:
             self._learn(step, gradient - self.gradient)
         if ratio < _POOR:
             self._radius = 0.25 * length
-        elif ratio > _GOOD and length > 0.8 * self._radius:
-            self._radius = min(2.0 * self._radius, _WIDEST)
+        elif ratio > _GOOD and self._restricted:
+            self._radius = min(max(self._radius, 3.0 * length), _WIDEST)
         self._n_steps += 1
         if ratio > 1e-4:
             self.z, self.value, self.gradient = np.clip(self.z + step, *self._bounds), value, gradient
@@ -199,8 +202,14 @@ def quadratic_step(matrix: Array, gradient: Array, low: Array, high: Array) -> A
 
 
 def _convex(matrix: Array) -> Array:
-    """The same curvature upwards wherever it was downwards, and nowhere quite flat."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    size = np.abs(values)
-    convex: Array = (vectors * np.maximum(size, _FLATTEST * max(float(size.max(initial=0.0)), 1e-300))) @ vectors.T
-    return convex
+    """The same curvature upwards wherever it was downwards, and nowhere quite flat.
+
+    Flat and downwards as seen in coordinates of curvature one: where some are stiffer than others by orders of magnitude, what is flat to
+    within rounding next to the stiffest may still be what decides.
+    """
+    size = np.sqrt(np.abs(np.diag(matrix)))
+    unit = np.maximum(size, _STIFFNESS_RANGE * max(float(size.max(initial=0.0)), 1e-300))
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T) / np.outer(unit, unit))
+    found = np.abs(values)
+    convex: Array = (vectors * np.maximum(found, _FLATTEST * max(float(found.max(initial=0.0)), 1e-300))) @ vectors.T
+    return convex * np.outer(unit, unit)
