@@ -211,5 +211,6 @@ def _convex(matrix: Array) -> Array:
     unit = np.maximum(size, _STIFFNESS_RANGE * max(float(size.max(initial=0.0)), 1e-300))
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T) / np.outer(unit, unit))
     found = np.abs(values)
-    convex: Array = (vectors * np.maximum(found, _FLATTEST * max(float(found.max(initial=0.0)), 1e-300))) @ vectors.T
-    return convex * np.outer(unit, unit)
+    scaled = (vectors * np.maximum(found, _FLATTEST * max(float(found.max(initial=0.0)), 1e-300))) @ vectors.T
+    convex: Array = scaled * np.outer(unit, unit)
+    return convex
