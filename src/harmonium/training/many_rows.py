@@ -1,8 +1,9 @@
 """How a table with many rows is fitted: the search for an optimum on a sample of its rows, the end of it on all of them.
 
-Every start is followed until it has settled on the sample, by L-BFGS-B and then by a quasi-Newton method, since unsettled ends of different
-starts cannot be compared. The best few distinct optima go on to all rows, with the sample's curvature, and are compared there; the best of
-them is followed to the end. A fit that uses no sample takes the same steps on all rows, so that both end in the same optimum.
+The search (``search.py``) ends in a few distinct optima that have settled, since unsettled ends of different starts cannot be compared. Where
+the prior is left to the data, the evidence chooses it there, and the optima move on the sample, where that costs little. They go on to all
+rows, with the sample's curvature, and are compared there; the best of them is followed to the end, and the prior is looked at once more. A
+fit that uses no sample takes the same steps on all rows, but follows every start and exchanges no hidden units.
 """
 
 from __future__ import annotations
@@ -110,7 +111,11 @@ class ManyRows:
 
     def _finished(self, z: Array) -> OptimizeResult:
         result = self._polished(z, _FINISHED, self.max_iter)
-        return self._polished(result.x, _FINISHED, self.max_iter) if self._choose_l2(self.whole, result.x) else result
+        if self._choose_l2(self.whole, result.x):
+            result = self._polished(result.x, _FINISHED, self.max_iter)
+        if result.nit == 0:  # the history ends with the result, which is then another run's
+            self._listener(self.whole)(result)
+        return result
 
     def _run(self, z: Array, max_iter: int) -> OptimizeResult:
         self.history.begin_run(may_stop=False)
