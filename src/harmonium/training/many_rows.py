@@ -1,9 +1,9 @@
 """How a table with many rows is fitted: the search for an optimum on a sample of its rows, the end of it on all of them.
 
-The search (``search.py``) ends in a few distinct optima that have settled, since unsettled ends of different starts cannot be compared. Where
-the prior is left to the data, the evidence chooses it there, and the optima move on the sample, where that costs little. They go on to all
-rows, with the sample's curvature, and are compared there; the best of them is followed to the end, and the prior is looked at once more. A
-fit that uses no sample takes the same steps on all rows, but follows every start and exchanges no hidden units.
+The search (``search.py``) ends in a few distinct optima that have settled, since unsettled ends of different starts cannot be compared.
+Where the prior is left to the data, the evidence chooses it there, and the optima move on the sample, where that costs little. They go on
+to all rows, with the sample's curvature, and are compared there; the best of them is followed to the end, and the prior is looked at once
+more. A fit that uses no sample takes the same steps on all rows, but follows every start and exchanges no hidden units.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ bounds, is solved by an active set.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -37,7 +36,6 @@ def minimise(
     tol: float,
     max_iter: int,
     target: float = np.inf,
-    memory: int = 0,
     note: Callable[[OptimizeResult], None] | None = None,
 ) -> OptimizeResult:
     """Minimise a function whose values and gradients are dear.
@@ -58,8 +56,6 @@ def minimise(
         Most iterations, each of which takes one value and gradient.
     target : float
         The method gives up where even twice what the quadratic model promises, however long the way, would not lead below this.
-    memory : int
-        How many gradients are remembered when the curvature is looked at anew; none if that is exact.
     note : callable, optional
         Hears of every iterate, as a callback of :func:`scipy.optimize.minimize` does.
 
@@ -77,7 +73,7 @@ def minimise(
     >>> found.x, found.success
     (array([1., 3.]), True)
     """
-    search = _Search(z, *loss(z), bounds, curvature, memory)
+    search = _Search(z, *loss(z), bounds, curvature)
     message, status = "the limit of iterations was reached", 1
     n_iter = 0
     while n_iter < max_iter:
@@ -106,21 +102,16 @@ def minimise(
 class _Search:
     """Where the search is, and what it knows of the curvature there."""
 
-    def __init__(
-        self, z: Array, value: float, gradient: Array, bounds: tuple[Array, Array], curvature: Callable[[Array], Array], memory: int
-    ) -> None:
+    def __init__(self, z: Array, value: float, gradient: Array, bounds: tuple[Array, Array], curvature: Callable[[Array], Array]) -> None:
         self.z, self.value, self.gradient = z, value, gradient
         self._bounds, self._curvature = bounds, curvature
         self._radius, self._restricted = _FIRST_RADIUS, False
-        self._remembered: deque[tuple[Array, Array]] = deque(maxlen=memory)
         self.look()
 
     def look(self) -> None:
-        """At the curvature here; what the last gradients said corrects it."""
+        """At the curvature here."""
         self._matrix = _convex(self._curvature(self.z))
         self._n_steps = 0
-        for step, change in self._remembered:
-            self._update(step, change)
 
     @property
     def rounding(self) -> float:
@@ -162,9 +153,7 @@ class _Search:
         ratio = (gained + self.rounding) / (promised + self.rounding) if np.isfinite(value) else -np.inf
         length = float(np.linalg.norm(step))
         if np.isfinite(value):
-            change = gradient - self.gradient
-            self._update(step, change)
-            self._remembered.append((step, change))
+            self._learn(step, gradient - self.gradient)
         if ratio < _POOR:
             self._radius = 0.25 * length
         elif ratio > _GOOD and self._restricted:
@@ -175,7 +164,7 @@ class _Search:
         if ratio < _POOR and self.has_gone_far():
             self.look()
 
-    def _update(self, step: Array, change: Array) -> None:
+    def _learn(self, step: Array, change: Array) -> None:
         """Powell's damped BFGS update, which keeps the matrix positive definite."""
         product = self._matrix @ step
         length, found = float(step @ product), float(step @ change)
