@@ -63,7 +63,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose.
     n_starts : "auto" or int
         Short runs of the optimiser, of which the best few are carried on. "auto": six with one outcome, ten with several, whose likelihood
-        has more maxima.
+        has more maxima. Where the search begins on a sample, further starts lend it single hidden units, unless there is only one.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
