@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
@@ -62,7 +63,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose.
     n_starts : "auto" or int
         Short runs of the optimiser, of which the best few are carried on. "auto": six with one outcome, ten with several, whose likelihood
-        has more maxima.
+        has more maxima. Where the search begins on a sample, further starts lend it single hidden units, unless there is only one.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
@@ -123,7 +124,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
                 z = None if start is None else coordinates.from_natural(start.natural())
                 if stages is not None:
-                    result = stages.fit(self._starts(problem, objective)) if z is None else stages.continued(z)
+                    result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 else:
                     z = self._best_start(problem, objective, history) if z is None else z
                     if self._chooses_l2(problem):
@@ -178,15 +179,17 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             part = replace(problem, total=drawn.likelihood(problem.coordinates.n_hidden, n_threads))
         return ManyRows(problem, part, history, self._check(), self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
 
-    def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
+    def _numbered_starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> tuple[int, Callable[[int], Array]]:
+        """How many starts, and what makes one of its number."""
         directions = Directions.of(objective.representative_rows(), problem.coordinates)
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
-        return [directions.start(number, self.design) for number in range(n_starts)]
+        return n_starts, partial(directions.start, design=self.design)
 
     def _best_start(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> Array:
         """Short runs from all starts, with a smooth beginning; with several outcomes, longer ones from the best of their ends."""
-        starts = self._starts(problem, objective)
-        if len(starts) == 1:
+        n_starts, start = self._numbered_starts(problem, objective)
+        starts = list(map(start, range(n_starts)))
+        if n_starts == 1:
             return starts[0]
         ends = self._best_ends(problem, [self._smoothly(problem, z, history) for z in starts], _SHORT_RUN, history)
         n_longer = min(_N_LONGER, len(ends)) if objective.layout.n_outcomes > 1 else 1

@@ -18,6 +18,7 @@ _HIDDEN_PRECISION = 0.01
 _PRECISION_RANGE = (0.1, 200.0)
 _N_FIXED_POINT = 5
 _STEP = 1e-4  # of differences of gradients
+_STIFF = 100.0  # curvature per row beyond which that is a long step, and a shorter one is taken
 
 
 @dataclass
@@ -70,11 +71,17 @@ class PenalisedLikelihood:
         _, base = self.loss(z)
         out = np.empty((z.size, z.size))
         for i in range(z.size):
-            moved = z.copy()
-            moved[i] += _STEP
-            out[i] = (self.loss(moved)[1] - base) / _STEP
+            out[i] = self._difference(z, i, _STEP, base)
+            if out[i, i] > _STIFF:
+                out[i] = self._difference(z, i, _STEP / np.sqrt(out[i, i]), base)
         whole: Array = 0.5 * self.n_rows * (out + out.T) - np.diag(self.precisions)
         return whole
+
+    def _difference(self, z: Array, i: int, step: float, base: Array) -> Array:
+        moved = z.copy()
+        moved[i] += step
+        difference: Array = (self.loss(moved)[1] - base) / step
+        return difference
 
     def hessian(self, z: Array, curvature: Array | None = None) -> Array:
         """Of minus the penalised log-likelihood per row; the curvature may be known already."""

@@ -18,6 +18,7 @@ from harmonium.typing import Array, Integers
 __all__ = ["minimise", "quadratic_step"]
 
 _FLATTEST = 1e-8  # least curvature, relative to the largest
+_STIFFNESS_RANGE = 1e-8  # of the square roots of coordinates' own curvatures
 _FIRST_RADIUS, _WIDEST = 1.0, 100.0  # of the trust region, in the coordinates' own unit
 _POOR, _GOOD = 0.25, 0.75  # what is gained relative to what the quadratic model promised
 _LONG = 8  # iterations after which the curvature is looked at again, if steps are refused or the search is about to end
@@ -104,7 +105,7 @@ class _Search:
     def __init__(self, z: Array, value: float, gradient: Array, bounds: tuple[Array, Array], curvature: Callable[[Array], Array]) -> None:
         self.z, self.value, self.gradient = z, value, gradient
         self._bounds, self._curvature = bounds, curvature
-        self._radius = _FIRST_RADIUS
+        self._radius, self._restricted = _FIRST_RADIUS, False
         self.look()
 
     def look(self) -> None:
@@ -139,6 +140,7 @@ class _Search:
         low, high = (bound - self.z for bound in self._bounds)
         step = np.empty(self.z.size)
         promised, hoped, done = _damped_step(self._matrix, self.gradient, low, high, self._radius, step)
+        self._restricted = promised < hoped
         return (step, promised, hoped) if done else None
 
     def go(self, step: Array, promised: float, value: float, gradient: Array) -> None:
@@ -150,8 +152,8 @@ class _Search:
             self._learn(step, gradient - self.gradient)
         if ratio < _POOR:
             self._radius = 0.25 * length
-        elif ratio > _GOOD and length > 0.8 * self._radius:
-            self._radius = min(2.0 * self._radius, _WIDEST)
+        elif ratio > _GOOD and self._restricted:
+            self._radius = min(max(self._radius, 3.0 * length), _WIDEST)
         self._n_steps += 1
         if ratio > 1e-4:
             self.z, self.value, self.gradient = np.clip(self.z + step, *self._bounds), value, gradient
@@ -253,7 +255,7 @@ def _damped_step(matrix: Array, gradient: Array, low: Array, high: Array, radius
     Dampings are powers of four times the least one; steps get shorter from one to the next.
     """
     n = gradient.size
-    unit, end = np.trace(matrix) / n, step.reshape(1, n)
+    unit, end = np.median(np.diag(matrix)), step.reshape(1, n)
     promised = hoped = 0.0
     lowest, highest, power = 0, _MOST_DAMPED, 0  # no damping at all, and powers of four beyond
     while True:
@@ -277,8 +279,15 @@ def _damped_step(matrix: Array, gradient: Array, low: Array, high: Array, radius
 
 
 def _convex(matrix: Array) -> Array:
-    """The same curvature upwards wherever it was downwards, and nowhere quite flat."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    size = np.abs(values)
-    convex: Array = (vectors * np.maximum(size, _FLATTEST * max(float(size.max(initial=0.0)), 1e-300))) @ vectors.T
+    """The same curvature upwards wherever it was downwards, and nowhere quite flat.
+
+    Flat and downwards as seen in coordinates of curvature one: where some are stiffer than others by orders of magnitude, what is flat to
+    within rounding next to the stiffest may still be what decides.
+    """
+    size = np.sqrt(np.abs(np.diag(matrix)))
+    unit = np.maximum(size, _STIFFNESS_RANGE * max(float(size.max(initial=0.0)), 1e-300))
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T) / np.outer(unit, unit))
+    found = np.abs(values)
+    scaled = (vectors * np.maximum(found, _FLATTEST * max(float(found.max(initial=0.0)), 1e-300))) @ vectors.T
+    convex: Array = scaled * np.outer(unit, unit)
     return convex
