@@ -15,7 +15,6 @@ The Cox model is one of the first endpoint on the columns without missing values
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -115,9 +114,8 @@ def _cox_table(X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
     return numeric.assign(time=y[name, "lower"], event=np.isfinite(y[name, "upper"]))
 
 
-def _seconds(make: Callable[[], hm.SurvivalHarmonium], X: pd.DataFrame, y: pd.DataFrame) -> tuple[float, int]:
+def _seconds(model: hm.SurvivalHarmonium, X: pd.DataFrame, y: pd.DataFrame) -> tuple[float, int]:
     """Of a fit, and the number of gradients that it takes."""
-    model = make()
     seconds = best_of(lambda: model.fit(X, y), _REPEATS)
     return seconds, model.n_evaluations_
 
@@ -127,9 +125,9 @@ def _study(name: str, before: dict[str, Any]) -> tuple[dict[str, Any], dict[str,
     X, y = hm.datasets.load_study(name)
     table = _cox_table(X, y)
     cox = best_of(lambda: CoxPHFitter().fit(table, "time", "event"), _REPEATS)
-    common = {"n_hidden": 4, "n_jobs": 1, "random_state": 0}
-    seconds, n_gradients = _seconds(lambda: hm.SurvivalHarmonium(**common, trainer=FirstStages(), n_covariate_units=0), X, y)
-    default, n_default = _seconds(lambda: hm.SurvivalHarmonium(**common), X, y)
+    first_stages = hm.SurvivalHarmonium(4, trainer=FirstStages(), n_covariate_units=0, n_jobs=1, random_state=0)
+    seconds, n_gradients = _seconds(first_stages, X, y)
+    default, n_default = _seconds(hm.SurvivalHarmonium(4, n_jobs=1, random_state=0), X, y)
     same_work = {
         "study": name,
         "rows": len(X),
@@ -155,10 +153,9 @@ def _one_start() -> list[dict[str, Any]]:
     X, y = hm.datasets.load_gbsg2()
     table = _cox_table(X, y)
     covariates, structured = table.drop(columns=["time", "event"]).to_numpy(), Surv.from_dataframe("event", "time", table)
+    one_start = hm.SurvivalHarmonium(4, trainer=hm.Exact(n_starts=1), n_jobs=1, random_state=0)
     seconds = {
-        "harmonium, 4 hidden units, one start": _seconds(
-            lambda: hm.SurvivalHarmonium(4, trainer=hm.Exact(n_starts=1), n_jobs=1, random_state=0), X, y
-        )[0],
+        "harmonium, 4 hidden units, one start": _seconds(one_start, X, y)[0],
         "Cox (lifelines)": best_of(lambda: CoxPHFitter().fit(table, "time", "event"), _REPEATS),
         "random survival forest, 200 trees of depth 7": best_of(
             lambda: RandomSurvivalForest(200, max_depth=7, random_state=0).fit(covariates, structured), 2

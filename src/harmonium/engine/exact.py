@@ -199,9 +199,9 @@ class LogMassSum:
 
             def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> tuple[Sums, Piece]:
                 piece = prepared.pieces[number]
-                own = {"flag": np.empty(piece.n_rows, np.int8), "blame": np.zeros_like(empty.blame), "log_mass": np.empty(piece.n_rows)}
-                own["posterior" if with_posterior else "log_mass"] = out[id(piece.term)][piece.start : piece.stop]
-                sums = empty._replace(**own)
+                own = out[id(piece.term)][piece.start : piece.stop]
+                sums = empty._replace(flag=np.empty(piece.n_rows, np.int8), blame=np.zeros_like(empty.blame))
+                sums = sums._replace(posterior=own, log_mass=np.empty(piece.n_rows)) if with_posterior else sums._replace(log_mass=own)
                 _sum_rows(prepared.chunk(number), energy, factors, sums)
                 return sums, piece
 
