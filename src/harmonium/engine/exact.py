@@ -25,7 +25,6 @@ from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, cut_into_strips, merged
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
-from harmonium.engine.states import hidden_states
 from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.typing import Array, Booleans, Integers
 
@@ -125,31 +124,11 @@ class LogMassSum:
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
         """The log mass of every row, for each term."""
-        parameters.check(self._layout)
-        out = {id(term): np.empty(term.cells.n_rows) for term in self._terms}
-
-        def store(piece: Piece, sums: Sums) -> None:
-            out[id(piece.term)][piece.start : piece.stop] = sums.log_mass
-
-        self._by_rows(parameters.natural(), store, with_posterior=False)
-        return self._by_term(list(out.values()))
+        return self._by_rows(parameters, with_posterior=False)
 
     def posteriors(self, parameters: Parameters) -> list[Array]:
         """p(h | row) of every hidden state (eq. 7), for each term."""
-        parameters.check(self._layout)
-        natural = parameters.natural()
-        n_states = len(hidden_states(natural.n_hidden))
-        out = {id(term): np.empty((term.cells.n_rows, n_states)) for term in self._terms}
-
-        def store(piece: Piece, sums: Sums) -> None:
-            out[id(piece.term)][piece.start : piece.stop] = sums.posterior
-
-        self._by_rows(natural, store, with_posterior=True)
-        return self._by_term(list(out.values()))
-
-    def _by_term(self, parts: list[Array]) -> list[Array]:
-        """Undo the merging of terms."""
-        return np.split(np.concatenate(parts), np.cumsum(self._sizes)[:-1]) if len(parts) < len(self._sizes) else parts
+        return self._by_rows(parameters, with_posterior=True)
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
@@ -214,32 +193,35 @@ class LogMassSum:
             bounds = piece.term.cells.bounds(piece.start + flagged[group])
             yield flagged[group], expectations(natural, self._layout, *bounds)
 
-    def _by_rows(self, natural: Natural, store: Callable[[Piece, Sums], None], with_posterior: bool) -> None:
-        """Sum over states and hand over the results of each piece."""
-        energy = _energy(natural)
+    def _by_rows(self, parameters: Parameters, with_posterior: bool) -> list[Array]:
+        """Log masses or posteriors of all rows, for each term."""
+        parameters.check(self._layout)
+        natural = parameters.natural()
+        energy, n_states = _energy(natural), 1 << natural.n_hidden
+        out = {id(term): np.empty((term.cells.n_rows, n_states) if with_posterior else term.cells.n_rows) for term in self._terms}
         while True:
             prepared = self._prepared
             factors, _ = prepared.plan.factors(natural)
             empty = _empty_sums(energy, factors, with_gradient=False)
 
-            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> tuple[int, Integers]:
+            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> tuple[Sums, Piece]:
                 piece = prepared.pieces[number]
-                n_rows = piece.n_rows
-                wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
-                blame = np.zeros_like(empty.blame)
-                sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted, blame=blame)
+                own = out[id(piece.term)][piece.start : piece.stop]
+                sums = empty._replace(flag=np.empty(piece.n_rows, np.int8), blame=np.zeros_like(empty.blame))
+                sums = sums._replace(posterior=own, log_mass=np.empty(piece.n_rows)) if with_posterior else sums._replace(log_mass=own)
                 _sum_rows(prepared.chunk(number), energy, factors, sums)
-                for rows, exact in self._enumerated(natural, piece, sums.flag):
-                    sums.log_mass[rows] = exact.log_mass
-                    if with_posterior:
-                        sums.posterior[rows] = exact.posterior
-                store(piece, sums)
-                return int(np.count_nonzero(sums.flag == INACCURATE)), blame
+                return sums, piece
 
             found = list(self._map(one, range(len(prepared.pieces)), natural.n_hidden))
-            blame = np.sum([blame for _, blame in found], axis=0)
-            if not self._refine(prepared, sum(n for n, _ in found), natural.n_hidden, partial(_blamed, prepared.plan, factors, blame)):
-                return
+            n_inaccurate = sum(int(np.count_nonzero(sums.flag == INACCURATE)) for sums, _ in found)
+            blame = np.sum([sums.blame for sums, _ in found], axis=0)
+            if not self._refine(prepared, n_inaccurate, natural.n_hidden, partial(_blamed, prepared.plan, factors, blame)):
+                break
+        for sums, piece in found:
+            for rows, exact in self._enumerated(natural, piece, sums.flag):
+                (sums.posterior if with_posterior else sums.log_mass)[rows] = exact.posterior if with_posterior else exact.log_mass
+        parts = list(out.values())
+        return np.split(np.concatenate(parts), np.cumsum(self._sizes)[:-1]) if len(parts) < len(self._sizes) else parts
 
     def _refine(self, prepared: Prepared, n_inaccurate: int, n_hidden: int, blamed: Callable[[], Booleans]) -> bool:
         """Halve the panels because of which too many rows could not rely on the grid, if memory allows."""

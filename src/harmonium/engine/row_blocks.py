@@ -152,6 +152,7 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
     no_cells = (cells < 0).reshape(n_sides, -1, *blocks).all(axis=(1, 3))
     nothing = by_row.reshape(-1, *blocks)[:, :, 0] == 0
     distinct = tabulated[chosen]
+    own_parts, part_row, part_error, part_length, part_weights = _own_parts(chunks, parts[distinct])
     return RowBlocks(
         np.where(same & no_cells, np.where(nothing, CLOSED, UNIFORM), MIXED).astype(np.int32),
         np.concatenate([order, np.full(n - n_rows, -1)]).reshape(blocks),
@@ -166,7 +167,11 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
         column[distinct],
         whole[distinct],
         error[distinct],
-        *_own_parts(chunks, parts[distinct]),
+        own_parts,
+        part_row,
+        part_error,
+        part_length,
+        part_weights,
     )
 
 

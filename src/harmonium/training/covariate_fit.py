@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
-from threadpoolctl import threadpool_limits
 
 from harmonium.cells import Cells
 from harmonium.engine.covariate_sum import CovariateSum, covariate_cells, observed_statistics
@@ -16,6 +15,7 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.exact import posterior
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.states import EXACT_LIMIT, hidden_states
+from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective, conditioned_cells
 from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
@@ -71,7 +71,7 @@ def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: i
     coordinates = Coordinates.of_data(covariate_cells(recorded), n_units, 0.0)
     problem = PenalisedLikelihood(total, coordinates, recorded.n_rows, prior_precisions(coordinates, _PRECISION))
     natural = _start(recorded, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
-    with threadpool_limits(1, "blas"):  # its linear algebra is tiny
+    with one_thread():
         result = minimize(
             problem.loss,
             coordinates.from_natural(natural),

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning, warn
+from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
@@ -121,7 +121,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         stages = self._stages(problem, objective, history, n_threads)
         converged = False
         try:
-            with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
+            with interruptible(), one_thread():
                 z = None if start is None else coordinates.from_natural(start.natural())
                 if stages is not None:
                     result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
