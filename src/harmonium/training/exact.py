@@ -1,7 +1,7 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
-Several short runs from wide starts, the best of which is carried on; with several outcomes, more of them are, until two have ended in the
-best optimum. The prior's precisions of couplings, one for each covariate and with several outcomes one for these, are chosen by the data
+Several short runs from wide starts, of which the best are carried on until two have ended in the best optimum. The prior's precisions of
+couplings, one for each covariate and one for all outcomes, are chosen by the data
 (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of squares.
 """
 
@@ -39,8 +39,8 @@ _ROUGH = 1e-5  # relative change of the objective at which runs stop that are to
 _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
 _SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations
 _SMOOTH = 1.0  # the prior's precision of times' couplings where a short run begins
-_SEARCHED = 0.1  # the same in the search, if there are several outcomes: the evidence then chooses it
-_N_LONGER = 3  # short runs that are carried on at least, if there are several outcomes
+_SEARCHED = 0.1  # the same in the search: a weaker one has more optima
+_N_LONGER = 3  # short runs that are carried on at least
 _LONGER = 1e-6  # relative change of the objective at which these stop: before, their values say little
 _FOUND_AGAIN = 0.5  # ends of two runs that differ by less, in nats of all rows, are the same optimum
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
@@ -63,10 +63,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     ----------
     l2 : "auto", float or Prior
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose one for each
-        covariate and, if there are several outcomes, one for the couplings of these.
+        covariate and one for the couplings of outcomes, which is 0.01 otherwise.
     n_starts : "auto" or int
-        Short runs of the optimiser, of which the best is carried on; with several outcomes the best three, and more until two have ended in
-        the best optimum. "auto": six with one outcome, ten with several, whose likelihood has more maxima.
+        Short runs of the optimiser, of which the best three are carried on, and more until two have ended in the best optimum. "auto": six with one outcome, ten with several, whose likelihood has more maxima.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
@@ -186,21 +185,20 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         return [directions.start(number, self.design) for number in range(n_starts)]
 
     def _best_start(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> Array:
-        """Short runs from all starts, with a smooth beginning; with several outcomes, longer ones from the best of their ends."""
+        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends."""
         starts = self._starts(problem, objective)
         if len(starts) == 1:
             return starts[0]
-        several = objective.layout.n_outcomes > 1
         final = problem.precisions
         try:
             ends = []
             for z in starts:
                 problem.precisions = smoothed(problem.coordinates, final, _SMOOTH)
                 z = np.asarray(self._run(problem, z, _SMOOTH_RUN, history, _ROUGH, may_stop=False).x)
-                problem.precisions = smoothed(problem.coordinates, final, _SEARCHED) if several else final
+                problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
                 ends.append(self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False))
             ends.sort(key=lambda end: float(end.fun))
-            return self._found_again(problem, ends, history) if several else np.asarray(ends[0].x)
+            return self._found_again(problem, ends, history)
         finally:
             problem.precisions = final
 
@@ -217,14 +215,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
     def _with_evidence(self, problem: PenalisedLikelihood, z: Array, history: History) -> tuple[Prior, OptimizeResult]:
         """To the optimum under the prior that the evidence chooses near z."""
         coordinates = problem.coordinates
-        several = coordinates.layout.n_outcomes > 1
-        if several:
-            problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
+        problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
         z = self._run(problem, z, self.max_iter, history, _ROUGH).x
         curvature = problem.curvature(z)
         n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
-        first = Prior(np.full(n_covariates, _FIRST_L2), *([_SEARCHED] if several else []))
-        prior = evidence_prior(problem, z, first, curvature, choose_outcomes=several)
+        prior = evidence_prior(problem, z, Prior(np.full(n_covariates, _FIRST_L2), _SEARCHED), curvature)
         problem.precisions = prior_precisions(coordinates, prior)
         return prior, self._polish(problem, z, history, curvature)
 

@@ -16,7 +16,7 @@ __all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior
 _OUTCOME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
 _PRECISION_RANGE = (0.1, 200.0)
-_OUTCOME_RANGE = (0.003, 0.3)
+_OUTCOME_RANGE = (0.003, 0.1)
 _N_FIXED_POINT = 5
 _LENT = 2.0  # couplings of the common precision that every column's own precision counts beside its own couplings
 _STEP = 1e-4  # of differences of gradients
@@ -126,11 +126,11 @@ def evidence_precision(problem: PenalisedLikelihood, z: Array, precision: float,
 
     ``whole`` is :meth:`PenalisedLikelihood.curvature` at z.
     """
-    return _Evidence(problem, z, whole).common(precision, None)[0]
+    return _Evidence(problem, z, whole).common(precision)[0]
 
 
-def evidence_prior(problem: PenalisedLikelihood, z: Array, prior: Prior, whole: Array, *, choose_outcomes: bool) -> Prior:
-    """The precision of every covariate that the evidence prefers and, if that is to be chosen, of the outcomes' couplings.
+def evidence_prior(problem: PenalisedLikelihood, z: Array, prior: Prior, whole: Array) -> Prior:
+    """The precisions that the evidence prefers, of every covariate and of the outcomes' couplings.
 
     First one precision for all covariates, then each covariate's own, which counts some couplings as the common precision expects them:
     a column with one statistic says little about its precision by itself.
@@ -138,8 +138,8 @@ def evidence_prior(problem: PenalisedLikelihood, z: Array, prior: Prior, whole: 
     evidence = _Evidence(problem, z, whole)
     if not prior.covariates.size:
         return prior
-    common, outcomes = evidence.common(prior.typical, prior.outcomes if choose_outcomes else None)
-    return evidence.by_covariate(common, prior.outcomes if outcomes is None else outcomes, choose_outcomes=choose_outcomes)
+    common, outcomes = evidence.common(prior.typical, prior.outcomes)
+    return evidence.by_covariate(common, outcomes)
 
 
 class _Evidence:
@@ -153,22 +153,24 @@ class _Evidence:
         coordinates.split(group)[1][:] = _groups(coordinates)[:, None]
         self._group = group[free].astype(np.int64)
         self._n_covariates = _n_covariates(coordinates)
+        self._of_outcomes = self._group == self._n_covariates
         self._prior = problem.precisions[free]
         self._curvature = _positive(whole[np.ix_(free, free)])
         slope = problem.n_rows * problem.loss(z)[1][free]  # z need not be quite at the optimum
         self._pull = self._curvature @ z[free] + self._prior * z[free] - slope  # the optimum solves (curvature + prior) z = pull
 
-    def common(self, precision: float, outcomes: float | None) -> tuple[float, float | None]:
-        """One precision for all covariates and, unless it is None, one for the outcomes."""
-        of_covariates = (self._group >= 0) & (self._group < self._n_covariates)
+    def common(self, precision: float, outcomes: float | None = None) -> tuple[float, float]:
+        """One precision for all covariates and, if it is to be chosen, one for the outcomes."""
+        of_covariates = (self._group >= 0) & ~self._of_outcomes
+        chosen = np.nan if outcomes is None else outcomes
         for _ in range(_N_FIXED_POINT):
-            prior = np.where(of_covariates, precision, self._with_outcomes(outcomes))
-            covariance, position = self._optimum(prior)
+            prior = np.where(self._of_outcomes & (outcomes is not None), chosen, self._prior)
+            covariance, position = self._optimum(np.where(of_covariates, precision, prior))
             precision = _updated(of_covariates, precision, covariance, position, _PRECISION_RANGE)
-            outcomes = self._updated_outcomes(outcomes, covariance, position)
-        return precision, outcomes
+            chosen = _updated(self._of_outcomes, chosen, covariance, position, _OUTCOME_RANGE)
+        return precision, chosen
 
-    def by_covariate(self, common: float, outcomes: float, *, choose_outcomes: bool) -> Prior:
+    def by_covariate(self, common: float, outcomes: float) -> Prior:
         """A precision for each covariate."""
         precisions = np.full(self._n_covariates, common)
         chosen = [self._group == k for k in range(self._n_covariates)]
@@ -177,17 +179,8 @@ class _Evidence:
             covariance, position = self._optimum(prior)
             for k, own in enumerate(chosen):
                 precisions[k] = _updated(own, precisions[k], covariance, position, _PRECISION_RANGE, (_LENT, common))
-            if choose_outcomes:
-                outcomes = self._updated_outcomes(outcomes, covariance, position) or outcomes
+            outcomes = _updated(self._of_outcomes, outcomes, covariance, position, _OUTCOME_RANGE)
         return Prior(precisions, outcomes)
-
-    def _with_outcomes(self, outcomes: float | None) -> Array:
-        return self._prior if outcomes is None else np.where(self._group == self._n_covariates, outcomes, self._prior)
-
-    def _updated_outcomes(self, outcomes: float | None, covariance: Array, position: Array) -> float | None:
-        if outcomes is None:
-            return None
-        return _updated(self._group == self._n_covariates, outcomes, covariance, position, _OUTCOME_RANGE)
 
     def _optimum(self, prior: Array) -> tuple[Array, Array]:
         covariance = np.linalg.inv(self._curvature + np.diag(np.maximum(prior, 1e-6)))
