@@ -1,12 +1,13 @@
 """Fits the default model to the folds of a neutral comparison and scores it, with whatever version of ``harmonium`` is importable.
 
 Nothing else of the project is imported, so that version 0.1 can be run beside the present one, in a process of its own:
-``python neutral_worker.py FOLDER SCORES``. Scores are appended to the file SCORES fold by fold; what it holds is not computed again.
+``python neutral_worker.py FOLDER SCORES [STUDY ...]``. Scores are appended to the file SCORES fold by fold; what it holds is not computed
+again.
 
 The metric is the comparison's own, recovered from the scores that it published. The Brier score is Graf's. The distribution of
 censoring is Kaplan and Meier's, of the training fold, at t and not just before; subjects with an event are weighted by its inverse at their
-own time, 0 being replaced by 0.001; survivors count 0 before the first time of the training fold. It is integrated by trapezoids over the distinct
-times of the test fold until more than 80 % have left the risk set, and divided by the range. Concordance is Harrell's.
+own time, 0 being replaced by 0.001; survivors count 0 before the first time of the training fold. It is integrated by trapezoids over the
+distinct times of the test fold until more than 80 % have left the risk set, and divided by the range. Concordance is Harrell's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-__all__ = ["COLUMNS", "Fold", "concordance", "folds_of", "integrated_brier_score", "kaplan_meier", "tasks_of"]
+__all__ = ["COLUMNS", "Fold", "concordance", "folds_of", "grid", "integrated_brier_score", "kaplan_meier", "tasks_of"]
 
 COLUMNS = ("task", "iteration", "isbs", "harrell_c", "seconds")
 _MANY_ROWS, _FEW_FOLDS = 3000, 3
@@ -112,14 +113,14 @@ def _scores(fold: Fold) -> tuple[float, float, float]:
     return integrated_brier_score(fold.train, fold.test, at, survival), concordance(fold.test, np.asarray(model.predict(X_test))), seconds
 
 
-def main(folder: Path, scores: Path) -> None:
-    """Score all folds that are not in the file yet."""
+def main(folder: Path, scores: Path, tasks: list[str]) -> None:
+    """Score all folds of some studies that are not in the file yet."""
     warnings.simplefilter("ignore")
     if not scores.exists():
         scores.parent.mkdir(parents=True, exist_ok=True)
         scores.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
     done = set(pd.read_csv(scores)[["task", "iteration"]].itertuples(index=False, name=None))
-    for task in tasks_of(folder):
+    for task in tasks or tasks_of(folder):
         for fold in folds_of(folder, task):
             if (task, fold.iteration) not in done:
                 isbs, harrell_c, seconds = _scores(fold)
@@ -128,4 +129,4 @@ def main(folder: Path, scores: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -65,7 +65,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose one for each
         covariate and one for the couplings of outcomes, which is 0.01 otherwise.
     n_starts : "auto" or int
-        Short runs of the optimiser, of which the best three are carried on, and more until two have ended in the best optimum. "auto": six with one outcome, ten with several, whose likelihood has more maxima.
+        Short runs of the optimiser, of which the best three are carried on, and more until two have ended in the best optimum. "auto":
+        six with one outcome, ten with several, whose likelihood has more maxima.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
@@ -177,7 +178,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         if size < objective.n_rows:
             drawn = objective.sample(size, self.design)
             part = replace(problem, total=drawn.likelihood(problem.coordinates.n_hidden, n_threads))
-        return ManyRows(problem, part, history, self._check(), self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
+        prior = self._check()
+        l2 = prior.typical if isinstance(prior, Prior) else prior
+        return ManyRows(problem, part, history, l2, self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
 
     def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
         directions = Directions.of(objective.representative_rows(), problem.coordinates)
@@ -192,18 +195,18 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         final = problem.precisions
         try:
             ends = []
-            for z in starts:
+            for start in starts:
                 problem.precisions = smoothed(problem.coordinates, final, _SMOOTH)
-                z = np.asarray(self._run(problem, z, _SMOOTH_RUN, history, _ROUGH, may_stop=False).x)
+                near = self._run(problem, start, _SMOOTH_RUN, history, _ROUGH, may_stop=False)
                 problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
-                ends.append(self._run(problem, z, _SHORT_RUN, history, _ROUGH, may_stop=False))
+                ends.append(self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False))
             ends.sort(key=lambda end: float(end.fun))
             return self._found_again(problem, ends, history)
         finally:
             problem.precisions = final
 
     def _found_again(self, problem: PenalisedLikelihood, ends: list[OptimizeResult], history: History) -> Array:
-        """Carry ends of short runs on, the best first, until two of them have come to the best optimum; what short runs reach says little."""
+        """Carry ends of short runs on, the best first, until two have come to the best optimum: what short runs reach says little."""
         longer: list[OptimizeResult] = []
         for end in ends:
             longer.append(self._run(problem, end.x, self.max_iter, history, _LONGER, may_stop=False))
