@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 from benchmarks import (
     concordance_speed,
@@ -17,6 +18,7 @@ from benchmarks import (
     landmark,
     many_rows,
     many_states,
+    neutral,
     paper,
     parity,
     prediction_speed,
@@ -26,7 +28,7 @@ from benchmarks import (
     three_way,
 )
 
-_BENCHMARKS: dict[str, Callable[[], None]] = {
+_BENCHMARKS: dict[str, Callable[..., None]] = {
     "concordance_speed": concordance_speed.run,
     "contrastive": contrastive.run,
     "explorer_latency": explorer_latency.run,
@@ -38,6 +40,7 @@ _BENCHMARKS: dict[str, Callable[[], None]] = {
     "landmark": landmark.run,
     "many_rows": many_rows.run,
     "many_states": many_states.run,
+    "neutral": neutral.run,
     "paper": paper.run,
     "parity": parity.run,
     "prediction_speed": prediction_speed.run,
@@ -52,7 +55,11 @@ def main() -> None:
     """Run one benchmark by name."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios of speed, in one run, against peers and limits.")
     parser.add_argument("name", choices=sorted(_BENCHMARKS), help="which question to answer")
-    _BENCHMARKS[parser.parse_args().name]()
+    parser.add_argument("folder", nargs="?", type=Path, help="of neutral: where the published data, folds and scores are")
+    given = parser.parse_args()
+    if (given.folder is not None) != (given.name == "neutral"):
+        parser.error("neutral, and nothing else, needs a folder")
+    _BENCHMARKS[given.name](*([] if given.folder is None else [given.folder]))
 
 
 if __name__ == "__main__":

@@ -120,8 +120,8 @@ def test_gaps_are_fine_at_prediction(model, nvalt8):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_hidden": -1}, "n_hidden must be a whole number"),
-        ({"n_hidden": 2.5}, "n_hidden must be a whole number"),
+        ({"n_hidden": -1}, 'n_hidden must be "auto" or a whole number'),
+        ({"n_hidden": 2.5}, 'n_hidden must be "auto" or a whole number'),
         ({"objective": "both"}, "objective must be"),
         ({"objective": 1.5}, "a weight between 0 and 1; found 1.5"),
         ({"trainer": hm.Exact(l2="some")}, 'l2 must be "auto"'),

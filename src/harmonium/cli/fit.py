@@ -37,7 +37,9 @@ def run(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The model file; it ends with .harmonium.", show_default=False)
     ] = None,
-    hidden: Annotated[int | None, typer.Option("--hidden", metavar="NUMBER", min=0, help="Hidden units.", show_default="4")] = None,
+    hidden: Annotated[
+        int | None, typer.Option("--hidden", metavar="NUMBER", min=0, help="Hidden units.", show_default="4, or 6 from 1000 events on")
+    ] = None,
     covariate_units: Annotated[
         str,
         typer.Option(
