@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from benchmarks import (
+    cohorts,
     concordance_speed,
     contrastive,
     explorer_latency,
@@ -18,6 +19,7 @@ from benchmarks import (
     landmark,
     many_rows,
     many_states,
+    nothing_known,
     paper,
     parity,
     prediction_speed,
@@ -28,6 +30,7 @@ from benchmarks import (
 )
 
 _BENCHMARKS: dict[str, Callable[[], None]] = {
+    "cohorts": cohorts.run,
     "concordance_speed": concordance_speed.run,
     "contrastive": contrastive.run,
     "explorer_latency": explorer_latency.run,
@@ -40,6 +43,7 @@ _BENCHMARKS: dict[str, Callable[[], None]] = {
     "landmark": landmark.run,
     "many_rows": many_rows.run,
     "many_states": many_states.run,
+    "nothing_known": nothing_known.run,
     "paper": paper.run,
     "parity": parity.run,
     "prediction_speed": prediction_speed.run,

