@@ -105,7 +105,8 @@ def _fold(name: str, fold: int) -> list[dict[str, Any]]:
         for endpoint in parse_endpoints(y).names:
             real, held_out = (_structured(y.iloc[part], endpoint) for part in (train, test))
             known, held_out_known = real["time"] > 0.0, held_out["time"] > 0.0
-            times = np.linspace(*np.quantile(real["time"][real["event"]], [0.1, 0.9]), 60)
+            first, last = np.quantile(real["time"][real["event"]], [0.1, 0.9])
+            times = np.linspace(first, last, 60)
             usable = usable_times(times, real[known], held_out[held_out_known])
             for source, (covariates, outcomes) in tables.items():
                 encoder, own = complete_encoder(covariates), _structured(outcomes, endpoint)

@@ -47,7 +47,8 @@ def compare(X: pd.DataFrame, y: Any) -> list[dict[str, Any]]:
             apart = np.abs(alone[0] - curve.at(at))
             row = {"endpoint": name, "from rows": np.abs(alone[0] - each.mean(axis=0)).max(), "from Kaplan-Meier": apart.max()}
             row["in standard errors"] = (apart / np.maximum(_standard_errors(curve, at), 1e-9)).max()
-            ended_by = model.encoding_.observation.ended_by[e]
+            observation = model.encoding_.observation
+            ended_by = () if observation is None else observation.ended_by[e]
             rows.append({**row, "incidence": _incidence(model, X, known, e, ended_by[0], at) if ended_by else None})
     return rows
 
@@ -67,7 +68,7 @@ def _standard_errors(curve: ProductLimit, at: Array) -> Array:
     left = curve.at_risk - curve.ended
     terms = np.divide(curve.ended, curve.at_risk * left, out=np.zeros(left.size), where=left > 0)
     total = np.concatenate([[0.0], np.cumsum(terms)])
-    return curve.at(at) * np.sqrt(total[np.searchsorted(curve.times, at, side="right")])
+    return np.asarray(curve.at(at) * np.sqrt(total[np.searchsorted(curve.times, at, side="right")]))
 
 
 def _incidence(model: Any, X: pd.DataFrame, known: Endpoints, e: int, other: int, at: Array) -> float:

@@ -94,7 +94,9 @@ def test_knowing_nothing_is_knowing_the_average(study):
             assert (study, name) == ("nvalt11", "sbmfs")
             continue
         curve = KaplanMeierFitter().fit(time, event)
-        error = np.sqrt(curve._cumulative_sq_.asof(grid).to_numpy()[:, 0]) * curve.predict(grid).to_numpy()
+        dead, at_risk = curve.event_table["observed"], curve.event_table["at_risk"]
+        greenwood = (dead / (at_risk * (at_risk - dead))).cumsum().asof(grid)
+        error = np.sqrt(greenwood.to_numpy()) * curve.predict(grid).to_numpy()
         assert (np.abs(found[0] - curve.predict(grid).to_numpy()) < np.maximum(0.025, 1.5 * error)).all()
 
 

@@ -25,6 +25,8 @@ __all__ = ["Fidelity", "fidelity"]
 _FOLDS = 5
 _MOST_CATEGORIES = 255  # that the classifier takes; levels beyond share the last one
 _SHOWN = 6
+_PRINTED = ["distance", "at", "until", "events_real", "events_synthetic"]
+_MEASURES_OVER_TIME = ["optimism", "absolute_optimism", "short_sightedness"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,7 +62,7 @@ class Fidelity:
         return "\n\n".join(
             [
                 f"Telling real from synthetic rows: AUC {self.auc:.3f} (0.5 if they are alike)",
-                "Survival: " + _most(self.survival, "distance"),
+                "Survival: " + _most(self.survival[_PRINTED], "distance"),
                 "Marginals: " + _most(self.marginals, "distance"),
                 "Associations: " + _most(self.associations, "difference"),
             ]
@@ -264,8 +266,7 @@ def _survival(endpoints: Sequence[_Endpoint]) -> pd.DataFrame:
         events = [_proportion(observed.event[observed.known]) for observed in both]
         rows.append((*_between_curves(*curves), *events, *_optimism(*curves)))
     index = pd.Index([endpoint.name for endpoint in endpoints], name="endpoint")
-    columns = ["distance", "at", "until", "events_real", "events_synthetic", "optimism", "absolute_optimism", "short_sightedness"]
-    return pd.DataFrame(rows, index, columns=columns)
+    return pd.DataFrame(rows, index, columns=[*_PRINTED, *_MEASURES_OVER_TIME])
 
 
 def _between_curves(real: ProductLimit, synthetic: ProductLimit) -> tuple[float, float, float]:
