@@ -7,18 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import (
+    cohorts,
     concordance_speed,
     contrastive,
     explorer_latency,
     fit_speed,
     gaps,
     hazards,
+    imputation,
     integration,
     kernels,
     landmark,
     many_rows,
     many_states,
     neutral,
+    nothing_known,
     paper,
     parity,
     prediction_speed,
@@ -29,18 +32,21 @@ from benchmarks import (
 )
 
 _BENCHMARKS: dict[str, Callable[..., None]] = {
+    "cohorts": cohorts.run,
     "concordance_speed": concordance_speed.run,
     "contrastive": contrastive.run,
     "explorer_latency": explorer_latency.run,
     "fit_speed": fit_speed.run,
     "gaps": gaps.run,
     "hazards": hazards.run,
+    "imputation": imputation.run,
     "integration": integration.run,
     "kernels": kernels.run,
     "landmark": landmark.run,
     "many_rows": many_rows.run,
     "many_states": many_states.run,
     "neutral": neutral.run,
+    "nothing_known": nothing_known.run,
     "paper": paper.run,
     "parity": parity.run,
     "prediction_speed": prediction_speed.run,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.cells import Cells
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import GenerationWarning, warn
 from harmonium.model.answering import Answering
 from harmonium.table.encoding import Encoding
@@ -16,6 +17,8 @@ from harmonium.table.frames import to_pandas
 from harmonium.typing import Array
 
 __all__ = ["draw_times", "impute", "sample"]
+
+_N_REFERENCE = 10_000  # subjects whose numbers tell how a model distributes them
 
 
 def impute(
@@ -56,8 +59,31 @@ def sample(
     cells = _draw_from(encoding, np.repeat(covariates, n_samples, axis=0), known, within_range=True)
     values = next(fitted.draw(cells, known, 1, rng, "cohort"))
     times = _drawn_times(encoding, values, known)
-    follow_up = _drawn_follow_up(encoding, len(times), rng) if censored else None
-    return encoding.decode_covariates(values[:, : covariates.shape[1]]), _events_at(encoding, times, known.lower, follow_up).to_frame()
+    drawn = _distributed_as_in_training(fitted, np.repeat(covariates, n_samples, axis=0), values[:, : covariates.shape[1]])
+    ends = _ends_of_observation(encoding, drawn, times, rng) if censored else None
+    return encoding.decode_covariates(drawn), _events_at(encoding, times, known.lower, ends).to_frame()
+
+
+def _distributed_as_in_training(fitted: Answering, given: Array, drawn: Array) -> Array:
+    """Covariates whose drawn numbers are as probable as their ranks in training are.
+
+    A Gaussian unit follows scores, but not to the last hump: what comes out is a quantile of the model, which becomes that of the column.
+    """
+    encoding = fitted.encoding
+    places = [c for c, column in enumerate(encoding.modelled) if column.scale is not None and column.scale.name == "scores"]
+    places = [c for c in places if np.isnan(given[:, c]).any()]
+    if not places or fitted.n_hidden > EXACT_LIMIT:  # where every draw is a chain of its own
+        return drawn
+    nothing = Endpoints.nothing(encoding.endpoint_names, _N_REFERENCE)
+    cells = _draw_from(encoding, np.full((_N_REFERENCE, given.shape[1]), np.nan), nothing, within_range=True)
+    reference = np.sort(next(fitted.draw(cells, nothing, 1, np.random.default_rng(fitted.seed), "cohort")), axis=0)
+    out = drawn.copy()
+    for c in places:
+        missing, scale = np.isnan(given[:, c]), encoding.modelled[c].scale
+        assert scale is not None
+        probability = np.interp(drawn[missing, c], reference[:, c], (np.arange(_N_REFERENCE) + 0.5) / _N_REFERENCE)
+        out[missing, c] = scale.of_probability(probability)
+    return out
 
 
 def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
@@ -100,15 +126,21 @@ def _drawn_times(encoding: Encoding, values: Array, known: Endpoints) -> Array:
     return np.where(known.event & ~at_zero, known.lower, np.clip(times, np.nextafter(known.lower, np.inf), upper))
 
 
-def _drawn_follow_up(encoding: Encoding, n: int, rng: np.random.Generator) -> Array:
-    probability = rng.random(n)
-    return np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
+def _ends_of_observation(encoding: Encoding, covariates: Array, times: Array, rng: np.random.Generator) -> Array:
+    """Until when each endpoint of each subject is observed, as in the study."""
+    observation = encoding.observation
+    probability = rng.random(len(times)) if observation is None else observation.probabilities(covariates, rng)
+    if observation is None or observation.follow_up is None:
+        follow_up = np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
+    else:
+        follow_up = np.repeat(observation.follow_up.at(probability)[:, None], times.shape[1], axis=1)
+    return follow_up if observation is None else observation.ends(times, follow_up)
 
 
-def _events_at(encoding: Encoding, times: Array, since: Array, follow_up: Array | None = None) -> Endpoints:
-    """Endpoints with events at given times, or censored at the end of follow-up, beyond which there are no times of events."""
+def _events_at(encoding: Encoding, times: Array, since: Array, ends: Array | None = None) -> Endpoints:
+    """Endpoints with events at given times, or censored at the end of observation, beyond which there are no times of events."""
     last = np.maximum([scale.end for scale in encoding.scales], since)
-    end = np.where(np.isinf(times), last, np.inf) if follow_up is None else follow_up
+    end = np.where(np.isinf(times), last, np.inf) if ends is None else ends
     last = np.minimum(times, end)
     return Endpoints(encoding.endpoint_names, last, np.where(times <= end, last, np.inf), np.zeros_like(times))
 

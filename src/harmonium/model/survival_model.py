@@ -236,8 +236,8 @@ class SurvivalModel(ABC):
         given : DataFrame, optional
             With ``X``, what is known of the endpoints.
         censored : bool
-            Censor as in training: each subject's follow-up is drawn from the Kaplan-Meier estimate of follow-up, at the same quantile for
-            all endpoints.
+            Censor as in training: follow-up is drawn given covariates, once for all endpoints if it was the same for all, and an event
+            ends the observation of another endpoint if it did so in training.
         random_state : int or numpy.random.Generator, optional
 
         Returns

@@ -20,6 +20,7 @@ from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import check_numeric_scale
+from harmonium.table.observation import Observation, observation_of
 from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.typing import Array
@@ -36,11 +37,13 @@ _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and even
 class Encoding:
     """What was learned from the training table: roles and encodings of covariates, time scales of endpoints.
 
-    In the layout covariates come first, ordered by unit, then the endpoints.
+    In the layout covariates come first, ordered by unit, then the endpoints. How subjects were observed is not known of a table that lies
+    elsewhere.
     """
 
     columns: tuple[Column, ...]
     endpoints: tuple[LearnedEndpoint, ...]
+    observation: Observation | None = None
 
     @classmethod
     def learn(
@@ -78,7 +81,8 @@ class Encoding:
                 endpoints = conclude_endpoints(summarise_endpoints(y), time_scale, horizon)
         encoding = cls(tuple(columns), endpoints)
         check_training_table(frame, encoding.columns, numbers, roles, y)
-        return encoding, encoding._encoded(frame, numbers)
+        covariates = encoding._encoded(frame, numbers)
+        return replace(encoding, observation=observation_of(encoding.modelled, covariates, y)), covariates
 
     @classmethod
     def concluded(
@@ -211,14 +215,17 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file, which keeps the event times elsewhere."""
-        return {"columns": [column.to_dict() for column in self.columns], "endpoints": [e.to_dict() for e in self.endpoints]}
+        observation = None if self.observation is None else self.observation.to_dict()
+        columns, endpoints = [column.to_dict() for column in self.columns], [endpoint.to_dict() for endpoint in self.endpoints]
+        return {"columns": columns, "endpoints": endpoints, "observation": observation}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], event_times: list[Array]) -> Encoding:
         """From a model file."""
         columns = tuple(Column.from_dict(column) for column in stored["columns"])
         endpoints = zip(stored["endpoints"], event_times, strict=True)
-        return cls(columns, tuple(LearnedEndpoint.from_dict(endpoint, times) for endpoint, times in endpoints))
+        observation = None if stored["observation"] is None else Observation.from_dict(stored["observation"])
+        return cls(columns, tuple(LearnedEndpoint.from_dict(endpoint, times) for endpoint, times in endpoints), observation)
 
 
 def event_position(position: Array) -> Array:
