@@ -59,10 +59,7 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any) -> A
     ended = found.ended >= 0
     censoring = ProductLimit.of_censoring(found.until, ended)
     over = ended[:, None] & (found.until[:, None] <= at)
-    weight = np.where(
-        over,
-        inverse_probability(censoring.at(found.until))[:, None],
-        np.where(found.until[:, None] > at, inverse_probability(censoring.at(at)), 0.0),
-    )
+    still = np.where(found.until[:, None] > at, inverse_probability(censoring.at(at)), 0.0)
+    weight = np.where(over, inverse_probability(censoring.at(found.until))[:, None], still)
     predicted = np.stack([np.asarray(probabilities[label], dtype=np.float64) for label in labels])
     return np.asarray((weight * ((where - predicted) ** 2).sum(axis=0)).mean(axis=0))

@@ -33,7 +33,7 @@ from harmonium.table.relations import order_problems, take_apart, terminal_names
 from harmonium.table.time_columns import LATEST, finite_times, from_the_start, refuse_row, times_of
 from harmonium.typing import Array
 
-__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "refuse_variants"]
+__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "refuse_variants", "related"]
 
 _FORMS = (
     "(time, event), or a mapping with time and event, with time, cause and causes, or with lower and upper; each may have entry, "
@@ -118,17 +118,33 @@ def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: An
                 ends += list(own) if "causes" in form else []
                 if "including" in form:
                     composites[name] = form["including"]
-        if len(found) >= len(definitions):
+    return _related(found, terminal, ends, composites, frame.index, whole)
+
+
+def _related(
+    found: dict[str, dict[str, Array]], terminal: Any, ends: Sequence[str], composites: Mapping[str, Any], index: pd.Index, whole: bool
+) -> pd.DataFrame:
+    """The table of endpoints: composites taken apart, terminal endpoints marked, all of it checked."""
+    ends = [*ends, *terminal_names(() if terminal is None else terminal, tuple(found))]
+    with collecting_problems() as problems:
+        for name, included in composites.items():
             with problems.catching():
-                ends += terminal_names(() if terminal is None else terminal, tuple(found))
-                for name, included in composites.items():
-                    _check_included(name, included, tuple(found), ends)
-                    found[name] = take_apart(name, found[name], included, found[included])
-    out = _as_frame(found, ends, frame.index)
+                _check_included(name, included, tuple(found), ends)
+                found[name] = take_apart(name, found[name], included, found[included])
+    out = _as_frame(found, ends, index)
     known = parse_endpoints(out)
     if terminal is None and not ends and whole:
         warn_if_terminal(known.names, known.lower, known.upper)
     return out
+
+
+def related(y: pd.DataFrame, terminal: Any, composites: Mapping[str, str], *, whole: bool) -> pd.DataFrame:
+    """A table of endpoints that were collected one by one, with what they have to do with each other; see :func:`endpoints`."""
+    found: dict[str, dict[str, Array]] = {}
+    for place, (name, kind) in enumerate(y.columns):
+        found.setdefault(name, {})[kind] = y.iloc[:, place].to_numpy()
+    ends = [name for name, parts in found.items() if parts.pop("terminal", None) is not None]
+    return _related(found, terminal, ends, composites, y.index, whole)
 
 
 def _as_frame(found: Mapping[str, Mapping[str, Array]], ends: Sequence[str], index: pd.Index) -> pd.DataFrame:

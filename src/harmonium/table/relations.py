@@ -18,6 +18,7 @@ from harmonium.typing import Array, Booleans
 __all__ = ["at_or_after", "order_problems", "take_apart", "terminal_names", "warn_if_terminal"]
 
 _SAME = 1e-7  # relative difference of times that are the same, but for rounding
+_MOSTLY = 0.5  # of those whose observation ends with a terminal event, beyond which an endpoint includes it
 _FEW_EVENTS = 10  # below, an order may be a coincidence
 
 Bounds = Mapping[str, Array]
@@ -133,12 +134,12 @@ def warn_if_terminal(names: Sequence[str], lower: Array, upper: Array) -> None:
         others = [a for a in range(len(names)) if a != e and _looks_ended(lower[:, a], event[:, a], lower[:, e], event[:, e])]
         if others:
             shown = " and ".join(repr(names[a]) for a in others)
-            both = bool((event[:, others[0]] & event[:, e] & (lower[:, others[0]] == lower[:, e])).any())
+            tied = event[:, e] & (lower[:, e] > 0.0) & at_or_after(lower[:, others[0]], lower[:, e])
+            both = bool(event[tied, others[0]].mean() > _MOSTLY)
             composite = f'; {names[others[0]]!r} seems to include {end!r}: add "including": {end!r} to its definition' if both else ""
             warn(
                 f"{end!r} looks terminal: {shown} was never observed beyond it. If nothing can follow it, write "
-                f"terminal={end!r}{composite}; "
-                "if the endpoints have no order, write terminal=()",
+                f"terminal={end!r} (--terminal){composite}; if the endpoints have no order, write terminal=() (--terminal none)",
                 EndpointWarning,
             )
             return
