@@ -31,23 +31,24 @@ class PathRows:
         course = self.tables.course
         place = {path: number for number, path in enumerate(course.paths)}
         out = np.zeros((len(place), len(self.weights), times.size))
-        entered = self._past(times, out, place)
+        entered = self._past(times, out, place) if (self.known.kind >= 0).any() else None
         open_ended = self.known.ended < 0
         lost = open_ended & np.isfinite(self.known.dead)
         for state in np.unique(self.known.state[open_ended & ~lost]):
             rows = np.flatnonzero(open_ended & ~lost & (self.known.state == state))
             final = all(course.is_terminal(e) for e in course.options(int(state)))
             for own, found in (self._in_last_state if final else self._by_group)(int(state), rows, times):
+                chosen = slice(None) if own.size == len(self.weights) else own
                 for path, values in found.items():
-                    out[place[path], own] += values
+                    out[place[path], chosen] = values
         for row in np.flatnonzero(lost):
             for path, values in self._unknown_course(int(row), times).items():
-                out[place[path], row] += values
-        current = [place[state, -1] for state in self.known.state]
-        rows = np.flatnonzero(open_ended)
-        out[np.array(current)[rows], rows] += entered[rows] - 1.0
-        np.clip(out, 0.0, 1.0, out=out)
-        out /= out.sum(axis=0)
+                out[place[path], row] = values
+        if entered is not None:
+            rows = np.flatnonzero(open_ended)
+            current = np.array([place[int(state), -1] for state in self.known.state[rows]], dtype=np.int64)
+            out[current, rows] += entered[rows] - 1.0
+            np.maximum(out, 0.0, out=out)  # differences, which rounding may leave below zero
         return out
 
     def _past(self, times: Array, out: Array, place: dict[Path, int]) -> Array:
@@ -149,5 +150,5 @@ def _given_alive(found: dict[Path, Array], times: Array, alive: float) -> dict[P
         if end < 0:
             out[state, end] = values[:, :-1] / np.where(late, total[:, -1:], total[:, :-1])
         else:
-            out[state, end] = np.where(late, (values[:, :-1] - values[:, -1:]) / total[:, -1:], 0.0)
+            out[state, end] = np.where(late, np.maximum(values[:, :-1] - values[:, -1:], 0.0) / total[:, -1:], 0.0)
     return out

@@ -124,7 +124,8 @@ class PathTables:
             for e in course.options(state):
                 if course.is_terminal(e):
                     out[state, e] = self.kind(state, e)[:, None] * own
-        return out
+        total = np.sum(list(out.values()), axis=0)  # one, but for rounding
+        return {path: own / total for path, own in out.items()}
 
     def _between(self, state: int, later: int) -> int:
         """The passing event that leads from one state to another."""

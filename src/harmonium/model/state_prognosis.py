@@ -230,10 +230,7 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
         return self._histories
 
     def _paths(self, times: Array, rows: Integers | None = None) -> Array:
-        chosen = np.arange(self.n_rows) if rows is None else rows
-        out = np.empty((len(self.course.paths), chosen.size, times.size))
-        self._fill(chosen, lambda own: own.probabilities(times), out)
-        return out
+        return self._by_part(np.arange(self.n_rows) if rows is None else rows, lambda own: own.probabilities(times))
 
     def _after(self, state: int, e: int, times: Array) -> Array:
         def answer(own: PathRows) -> Array:
@@ -242,12 +239,11 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
             weights = own.weights * np.where(happened, 1.0, own.tables.kind(state, e))
             return np.asarray(((weights / weights.sum(axis=1, keepdims=True)) @ alive)[None])
 
-        out = np.empty((1, self.n_rows, times.size))
-        self._fill(np.arange(self.n_rows), answer, out)
-        return np.asarray(out[0])
+        return np.asarray(self._by_part(np.arange(self.n_rows), answer)[0])
 
-    def _fill(self, chosen: Integers, question: Callable[[PathRows], Array], out: Array) -> None:
+    def _by_part(self, chosen: Integers, question: Callable[[PathRows], Array]) -> Array:
         """Answers (anything, chosen rows, times), part by part."""
+        out: Array | None = None
         position = np.full(self.n_rows, -1)
         position[chosen] = np.arange(chosen.size)
         episodes = self.encoding.episodes
@@ -261,7 +257,13 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
             hidden, places = part.rows.hidden, part.places[asked]
             tables = PathTables(episodes, part.rows.natural, self.encoding.layout, hidden.states)
             weights = hidden.weights if asked.size == len(hidden.weights) else hidden.weights[asked]
-            out[:, position[places]] = question(PathRows(tables, weights, self.histories.part(places)))
+            answer = question(PathRows(tables, weights, self.histories.part(places)))
+            if asked.size == chosen.size and (position[places] == np.arange(chosen.size)).all():
+                return answer
+            out = np.empty((len(answer), chosen.size, answer.shape[2])) if out is None else out
+            out[:, position[places]] = answer
+        assert out is not None, "a table without rows has no answers"
+        return out
 
 
 class EpisodeMixture(StatePrognosis, MixturePrognosis):
