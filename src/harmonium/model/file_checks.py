@@ -14,6 +14,7 @@ from harmonium.errors import ModelFileError
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.columns import ROLES, Column
 from harmonium.table.encoding import Encoding
+from harmonium.table.episodes import Episodes
 from harmonium.table.follow_up import FollowUp
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import NUMERIC_SCALES, NumericScale
@@ -124,6 +125,8 @@ def check_encoding(encoding: Encoding) -> None:
         _check_endpoint(endpoint)
     if encoding.observation is not None:
         _check_observation(encoding, encoding.observation)
+    if encoding.episodes is not None:
+        _check_episodes(encoding.episodes)
 
 
 def _check_observation(encoding: Encoding, observation: Observation) -> None:
@@ -143,6 +146,19 @@ def _check_quantiles(where: str, follow_up: FollowUp) -> None:
     quantiles = follow_up.quantiles
     ascending = len(quantiles) >= 2 and all(0.0 <= a <= b for a, b in pairwise(quantiles))
     require(ascending, f"the quantiles of follow-up {where} must be at least two ascending times")
+
+
+def _check_episodes(episodes: Episodes) -> None:
+    course = episodes.course
+    require(bool(course.terminal), "episodes need a terminal endpoint")
+    strangers = [name for name in course.terminal if name not in course.names]
+    require(not strangers, f"terminal endpoints must be endpoints; found {strangers}")
+    durations = episodes.durations
+    needed = len(course.states)
+    require(len(durations) == needed, f"there must be a duration of each of {needed} states; found {len(durations)}")
+    for duration in durations:
+        _check_endpoint(duration)
+    _check_quantiles("of subjects", episodes.follow_up)
 
 
 def _check_endpoint(endpoint: LearnedEndpoint) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
 from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
 from harmonium.model.fitted import Fitted
@@ -120,7 +121,7 @@ class Encoded:
 
     def objective(self, conditional: float) -> Objective:
         """The objective of training, in which tied event times are intervals."""
-        cells = self.encoding.cells(self.covariates, ties_as_intervals(self.known))
+        cells = self.encoding.cells(self.covariates, self.known, ties_as_intervals)
         return Objective(cells, self.encoding.entry(self.known), conditional)
 
 
@@ -128,6 +129,8 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
     """Learn the encoding from a table, or take that of a model from which training goes on."""
     known = parse_endpoints(y)
     check_index(X, y)
+    if known.terminal and recipe.n_hidden > EXACT_LIMIT:
+        raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
     if start is None:
         return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale), known)
     if recipe.n_hidden not in ("auto", start.n_hidden):
