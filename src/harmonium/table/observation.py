@@ -29,7 +29,7 @@ _MOSTLY, _ENOUGH = 0.9, 5  # a rule is one if it holds in so many of the rows th
 _PRIOR = 20.0  # rows that say of every covariate that follow-up does not depend on it
 _MOST_ROWS = 20_000
 _ITERATIONS = 30
-_FURTHEST = 4.0  # scores of follow-up
+_FURTHEST, _NARROWEST = 4.0, 1e-3  # scores of follow-up, and their spread
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _regression(table: Array, score: Array, goes_on: Booleans) -> tuple[Array, f
         beyond = np.where(goes_on, spread**2 * np.maximum(1.0 + z * ratio - ratio**2, 0.0), 0.0)
         start = float(filled.mean())
         weights = solve @ (filled - start)
-        spread = float(np.sqrt(np.mean((filled - start - inner @ weights) ** 2 + beyond)))
-    total = float(np.sqrt(np.var(inner @ weights) + spread**2)) or 1.0
+        spread = max(float(np.sqrt(np.mean((filled - start - inner @ weights) ** 2 + beyond))), _NARROWEST)
+    total = float(np.sqrt(np.var(inner @ weights) + spread**2))
     weights = weights / total
     return weights, -float(centre @ weights), spread / total
