@@ -29,7 +29,7 @@ ROWS = 32
 CLOSED, UNIFORM, MIXED = 0, 1, 2
 """Kinds of blocks: nothing is unobserved; the same shared cells are, in all rows; anything else."""
 
-_BATCH_NUMBERS = 8192  # factors of one batch's cells, which should stay in the nearest caches
+_BATCH_NUMBERS = 32_768  # factors of one batch's cells, which should stay in the second cache
 _LARGEST_BATCH = 256
 
 Places = NDArray[np.int32]
