@@ -76,4 +76,4 @@ def covariates(study):
 
 @pytest.fixture(scope="session")
 def y(study):
-    return hm.endpoints(study, os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"))
+    return hm.endpoints(study, os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"), terminal=())
