@@ -129,7 +129,7 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
     """Learn the encoding from a table, or take that of a model from which training goes on."""
     known = parse_endpoints(y)
     check_index(X, y)
-    if known.terminal and recipe.n_hidden > EXACT_LIMIT:
+    if known.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
         raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
     if start is None:
         return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale), known)
