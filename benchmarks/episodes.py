@@ -4,7 +4,7 @@ Questions: is the mean predicted incidence that of Aalen and Johansen; is the Br
 Cox models; is survival from baseline predicted as well as by a model of death alone; and is survival from a landmark on, given what had
 happened until then, predicted better than by a Cox model and a forest that are fitted to those alive then and know the same?
 
-The harmonium has its defaults. The penalties of Cox models are chosen in three inner folds, by the likelihood of what was left out for
+The harmonium has its defaults. The penalties of Cox models are chosen in three inner folds, by the concordance of what was left out for
 incidences and by the Brier score at landmarks; the leaves of the forest likewise.
 """
 
