@@ -23,7 +23,7 @@ def studied(n, seed, *, by_year=1.0):
     until = table["death_t"]
     table["recurrence_t"], table["recurrence"] = np.minimum(recurrence, until), recurrence <= until
     X = pd.DataFrame({"year": year, "arm": rng.choice(["a", "b", "c"], n)})
-    return X, hm.endpoints(table, death=("death_t", "death"), recurrence=("recurrence_t", "recurrence")), end
+    return X, hm.endpoints(table, death=("death_t", "death"), recurrence=("recurrence_t", "recurrence"), terminal=()), end
 
 
 def observation(X, y):
@@ -43,7 +43,7 @@ def test_where_there_are_no_rules_none_are_found():
     """Endpoints that are censored independently."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({f"{name}_t": rng.exponential(1.0, 300) for name in "ab"} | {name: rng.random(300) < 0.5 for name in "ab"})
-    found, _ = observation(pd.DataFrame({"x": rng.normal(size=300)}), hm.endpoints(table, a=("a_t", "a"), b=("b_t", "b")))
+    found, _ = observation(pd.DataFrame({"x": rng.normal(size=300)}), hm.endpoints(table, a=("a_t", "a"), b=("b_t", "b"), terminal=()))
     assert found.ended_by == ((), ())
     assert found.follow_up is None
 

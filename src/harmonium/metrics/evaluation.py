@@ -83,7 +83,7 @@ def evaluate(
     from entry on. Rows whose event lies between two times count in the log-likelihood alone.
 
     Where a terminal event may prevent an endpoint, predictions are cumulative incidences, those who have had the terminal event are known
-    to remain without the other, and D-calibration, which has no meaning there, is NaN (:mod:`harmonium.metrics.competing`).
+    to remain without the other, and D-calibration, which has no meaning there, is NaN.
 
     Examples
     --------
