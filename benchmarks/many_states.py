@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import subprocess
-import sys
-import tarfile
-from pathlib import Path
 from typing import Any
 
 from benchmarks.provenance import print_table, write_result
+from benchmarks.version_0_1 import TODAY, VERSION_0_1, result_of
 
 __all__ = ["run"]
-
-_COMMIT = "e49ca44"
-_ROOT = Path(__file__).resolve().parent.parent
-_VERSION_0_1 = _ROOT / ".cache" / "version-0.1"
 
 # Runs with either version: what it needs has the same name in both, but for two.
 _WORKER = """
@@ -45,7 +35,7 @@ for n_threads in (1, 2):
     total = LogMassSum([Term.uniform(cells, 1.0), Term.uniform(free, -1.0)], n_threads=n_threads)
     value, gradient = total.value_and_gradient(parameters)
     seconds = []
-    for _ in range(5):
+    for _ in range(15):
         begin = time.perf_counter()
         total.value_and_gradient(parameters)
         seconds.append(time.perf_counter() - begin)
@@ -56,7 +46,6 @@ print(json.dumps({"seconds": found, "value": value, "gradient": gradient.to_vect
 
 def run() -> None:
     """Measure, print and keep."""
-    _unpack()
     rows = [_compared(n_hidden) for n_hidden in (8, 10, 12, 14)]
     print_table(
         "A gradient: 1000 rows, ten covariates with 5 % of the values missing, two endpoints half of whose times are censored", rows
@@ -64,24 +53,8 @@ def run() -> None:
     write_result("many_states", rows)
 
 
-def _unpack() -> None:
-    """Version 0.1's source, once."""
-    if not (_VERSION_0_1 / "src").exists():
-        archive = subprocess.run(["git", "archive", _COMMIT, "src"], cwd=_ROOT, capture_output=True, check=True).stdout
-        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(_VERSION_0_1, filter="data")
-
-
-def _measured(source: Path, n_hidden: int) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(source.parent / ".cache" / "many-states")}
-    command = [sys.executable, "-c", _WORKER, str(n_hidden)]
-    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def _compared(n_hidden: int) -> dict[str, Any]:
-    before, now = _measured(_VERSION_0_1 / "src", n_hidden), _measured(_ROOT / "src", n_hidden)
+    before, now = (result_of(_WORKER, source, str(n_hidden)) for source in (VERSION_0_1, TODAY))
     largest = max(map(abs, before["gradient"]))
     return {
         "hidden units": n_hidden,

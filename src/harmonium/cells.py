@@ -199,6 +199,12 @@ class Cells:
             out[:, :, place] = self.column(column)
         return out[0], out[1]
 
+    def observed_events(self) -> Booleans:
+        """Which outcomes are known to have happened, (rows, outcomes): at a time, or before one."""
+        lower, upper = self.outcomes
+        seen: Booleans = (lower == upper) | (upper < self.layout.domains[self.layout.outcomes, 1])
+        return seen
+
     def with_outcomes(self, lower: Array, upper: Array) -> Cells:
         """The same covariates with other bounds of the outcomes, (rows, outcomes) each; nothing is copied."""
         shape = (self.n_rows, self.layout.n_outcomes)

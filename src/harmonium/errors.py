@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harmonium.typing import Booleans
 
 __all__ = [
+    "CompetingWarning",
     "CompilationWarning",
     "EndpointWarning",
     "ExtrapolationWarning",
@@ -169,6 +170,10 @@ class UnknownEndpointWarning(HarmoniumWarning):
 
 class ExtrapolationWarning(HarmoniumWarning):
     """A time lies beyond what was observed in training."""
+
+
+class CompetingWarning(HarmoniumWarning):
+    """An event is asked for as if nothing could prevent it, while a terminal event can."""
 
 
 class GenerationWarning(HarmoniumWarning):

@@ -30,8 +30,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     Parameters
     ----------
-    n_hidden : int
-        Binary hidden units. Four are enough for most studies.
+    n_hidden : "auto" or int
+        Binary hidden units. "auto": four, and six from a thousand events of an endpoint on.
     n_covariate_units : "auto" or int
         Hidden units that couple to covariates only: they learn how covariates are distributed, which decides what a missing value means,
         and leave predictions for complete rows as they are. "auto" lets the table choose. With another objective than "conditional", and
@@ -81,7 +81,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     converged_ : bool or None
         Whether the optimiser met its criterion; None for the contrastive trainer, which has none.
     l2_ : float
-        The precision used.
+        The precision used; where the data chose one for each covariate, their geometric mean.
     n_rows_ : int
         Rows in training.
     n_iter_ : int
@@ -105,7 +105,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     def __init__(
         self,
-        n_hidden: int = 4,
+        n_hidden: str | int = "auto",
         *,
         n_covariate_units: str | int = "auto",
         objective: str | float = "conditional",
@@ -188,8 +188,10 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         trainer = recipe.trainer if isinstance(recipe.trainer, Contrastive) else Contrastive()
         known: Fitted | None = getattr(self, "fitted_", None)
         table = encode_training_table(recipe, X, y, known)
+        objective = table.objective(recipe.conditional)
+        recipe = recipe.for_table(objective, known)
         self._contrastive: ContrastiveState = trainer.partial_fit(
-            table.objective(recipe.conditional),
+            objective,
             int(recipe.n_hidden),
             rng=np.random.default_rng(self.random_state),
             state=self.__dict__.get("_contrastive"),

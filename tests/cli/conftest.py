@@ -8,6 +8,7 @@ import harmonium as hm
 from harmonium.cli import main
 
 ENDPOINTS = ["--endpoint", "os=os_mth,os_event", "--endpoint", "rfs=rfs_mth,rfs_event"]
+UNORDERED = [*ENDPOINTS, "--terminal", "none"]  # for fit, as the paper has it
 
 
 class Done(NamedTuple):
@@ -49,7 +50,7 @@ def folder(tmp_path_factory, study):
     study.to_csv(folder / "data.csv", index=False)
     study.to_parquet(folder / "data.parquet", index=False)
     settings = ["--hidden", 2, "--objective", 0.95, "--starts", 1, "--drop", "patient", "--quiet"]
-    assert main([str(a) for a in ["fit", folder / "data.csv", *ENDPOINTS, *settings, "-o", folder / "model.harmonium"]]) == 0
+    assert main([str(a) for a in ["fit", folder / "data.csv", *UNORDERED, *settings, "-o", folder / "model.harmonium"]]) == 0
     return folder
 
 
@@ -75,4 +76,4 @@ def covariates(study):
 
 @pytest.fixture(scope="session")
 def y(study):
-    return hm.endpoints(study, os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"))
+    return hm.endpoints(study, os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"), terminal=())

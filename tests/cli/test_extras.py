@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.conftest import ENDPOINTS
+from tests.cli.conftest import UNORDERED
 from tests.processes import python
 
 WITHOUT = """
@@ -38,7 +38,7 @@ def test_everything_but_figures_works_without_matplotlib():
 
 @pytest.mark.slow
 def test_commands_say_what_to_install_and_write_nothing(csv, folder, model_file, tmp_path):
-    fit = ["fit", csv, *ENDPOINTS, "--drop", "patient", "-o", "m.harmonium"]
+    fit = ["fit", csv, *UNORDERED, "--drop", "patient", "-o", "m.harmonium"]
     figures, page, parquet = (
         "figures need matplotlib: pip install 'harmonium[plots]'",
         "the page needs Dash: pip install 'harmonium[explorer]'",
@@ -50,7 +50,7 @@ def test_commands_say_what_to_install_and_write_nothing(csv, folder, model_file,
         ("matplotlib", ["demo"], figures),
         ("matplotlib", ["reproduce", "three-way"], figures),
         ("matplotlib", ["benchmark", "--quick"], figures),
-        ("pyarrow", ["fit", folder / "data.parquet", *ENDPOINTS, "-o", "m.harmonium"], parquet),
+        ("pyarrow", ["fit", folder / "data.parquet", *UNORDERED, "-o", "m.harmonium"], parquet),
         ("pyarrow", ["predict", model_file, csv, "-o", "out.parquet"], parquet),
         ("pyarrow", ["sample", model_file, "-n", 5, "-o", "out.pq"], parquet),
     ]

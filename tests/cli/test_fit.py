@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from tests.cli.conftest import ENDPOINTS
+from tests.cli.conftest import UNORDERED
 
 SMALL = ["--hidden", 1, "--starts", 1, "--iterations", 5]
 
@@ -21,13 +21,13 @@ def test_the_model_is_that_of_the_library(model, X, y):
 def test_a_parquet_file_gives_the_same_model(run, folder, tmp_path, X):
     for kind in ("csv", "parquet"):
         drop = ["--drop", "patient"]
-        assert run("fit", folder / f"data.{kind}", *ENDPOINTS, *drop, *SMALL, "-o", tmp_path / f"{kind}.harmonium").code == 0
+        assert run("fit", folder / f"data.{kind}", *UNORDERED, *drop, *SMALL, "-o", tmp_path / f"{kind}.harmonium").code == 0
     a, b = (hm.load(tmp_path / f"{kind}.harmonium") for kind in ("csv", "parquet"))
     np.testing.assert_array_equal(a.predict(X), b.predict(X))
 
 
 def test_it_shows_what_it_has_inferred(run, csv):
-    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", "--dry-run")
+    done = run("fit", csv, *UNORDERED, "--drop", "patient", "--dry-run")
     assert done.code == 0
     lines = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
     assert "categorical" in lines["stage"]
@@ -38,7 +38,7 @@ def test_it_shows_what_it_has_inferred(run, csv):
 
 
 def test_a_dry_run_in_json(run, csv, X, y):
-    found = json.loads(run("fit", csv, *ENDPOINTS, "--drop", "patient", "--dry-run", "--json").out)
+    found = json.loads(run("fit", csv, *UNORDERED, "--drop", "patient", "--dry-run", "--json").out)
     assert found["rows"] == len(X)
     columns = {column["name"]: column for column in found["columns"]}
     assert list(columns) == list(X.columns)
@@ -52,7 +52,7 @@ def test_a_dry_run_in_json(run, csv, X, y):
 
 def test_settings_reach_the_model(run, csv, tmp_path):
     settings = ["--objective", "joint", "--l2", 3, "--time-scale", "linear", "--horizon", "os=200", "--role", "FDG-PET SUVmax>=10=ignored"]
-    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", *SMALL, *settings, "--seed", 5, "-o", tmp_path / "m.harmonium", "--json")
+    done = run("fit", csv, *UNORDERED, "--drop", "patient", *SMALL, *settings, "--seed", 5, "-o", tmp_path / "m.harmonium", "--json")
     said = json.loads(done.out)
     model = hm.load(tmp_path / "m.harmonium")
     used = model.training.settings
@@ -71,7 +71,7 @@ def test_settings_reach_the_model(run, csv, tmp_path):
 
 @pytest.mark.parametrize(("option", "expected"), [([], 4), (["--covariate-units", 0], 0), (["--covariate-units", 2], 2)])
 def test_covariate_units(run, csv, tmp_path, option, expected):
-    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", *SMALL, *option, "-o", tmp_path / "m.harmonium", "--json")
+    done = run("fit", csv, *UNORDERED, "--drop", "patient", *SMALL, *option, "-o", tmp_path / "m.harmonium", "--json")
     assert json.loads(done.out)["covariate_units"] == expected
     assert hm.load(tmp_path / "m.harmonium").n_covariate_units == expected
     found = json.loads(run("info", tmp_path / "m.harmonium", "--json").out)
@@ -80,7 +80,7 @@ def test_covariate_units(run, csv, tmp_path, option, expected):
 
 
 def test_covariate_units_that_make_no_sense_are_refused(run, csv, tmp_path):
-    done = run("fit", csv, *ENDPOINTS, "--drop", "patient", *SMALL, "--covariate-units", "some", "-o", tmp_path / "m.harmonium")
+    done = run("fit", csv, *UNORDERED, "--drop", "patient", *SMALL, "--covariate-units", "some", "-o", tmp_path / "m.harmonium")
     assert done.code == 2
     assert "--covariate-units must be auto or a whole number; found 'some'" in done.err
 
@@ -142,16 +142,16 @@ def test_cross_validation_chooses_what_is_not_given(run, csv, tmp_path):
 
 def test_a_column_that_looks_like_an_identifier_is_pointed_out(run, csv, study, tmp_path):
     study.assign(patient=range(1, len(study) + 1)).to_csv(tmp_path / "numbered.csv", index=False)
-    done = run("fit", tmp_path / "numbered.csv", *ENDPOINTS, "--dry-run")
+    done = run("fit", tmp_path / "numbered.csv", *UNORDERED, "--dry-run")
     assert "warning: column 'patient' looks like an identifier" in done.err
-    assert "warning" not in run("fit", tmp_path / "numbered.csv", *ENDPOINTS, "--dry-run", "--drop", "patient").err
+    assert "warning" not in run("fit", tmp_path / "numbered.csv", *UNORDERED, "--dry-run", "--drop", "patient").err
 
 
 @pytest.mark.parametrize("strange", ["73 years", "73,5"])
 def test_text_among_numbers_is_pointed_out(run, study, tmp_path, strange):
     age = [str(value) for value in study["age"]]
     study.assign(age=[*age[:3], strange, *age[4:]]).drop(columns="patient").to_csv(tmp_path / "strange.csv", index=False)
-    arguments = ["fit", tmp_path / "strange.csv", *ENDPOINTS, "--dry-run"]
+    arguments = ["fit", tmp_path / "strange.csv", *UNORDERED, "--dry-run"]
     done = run(*arguments)
     advice = "write decimal points" if "," in strange else "correct it, or state the column's role"
     assert done.err.startswith(f"warning: column 'age' is used as text because of {strange!r} in row 3; {advice}")
@@ -163,20 +163,20 @@ def test_text_among_numbers_is_pointed_out(run, study, tmp_path, strange):
 def test_decimal_commas_are_pointed_out(run, study, tmp_path):
     age = [f"{value:.1f}".replace(".", ",") for value in study["age"]]
     study.assign(age=age).drop(columns="patient").to_csv(tmp_path / "commas.csv", index=False)
-    assert "warning: column 'age' is used as text because of" in run("fit", tmp_path / "commas.csv", *ENDPOINTS, "--dry-run").err
+    assert "warning: column 'age' is used as text because of" in run("fit", tmp_path / "commas.csv", *UNORDERED, "--dry-run").err
 
 
 def test_numbers_of_a_scale_are_no_reason_to_warn(run, study, tmp_path):
     scale = ["0", "1", "2", "3", "4+"] * (len(study) // 5)
     study.assign(scale=scale).drop(columns="patient").to_csv(tmp_path / "scale.csv", index=False)
-    assert run("fit", tmp_path / "scale.csv", *ENDPOINTS, "--dry-run").err == ""
+    assert run("fit", tmp_path / "scale.csv", *UNORDERED, "--dry-run").err == ""
 
 
 def test_a_warning_of_the_library_is_one_line(run, study, tmp_path):
     study.drop(columns="patient").assign(constant=1).to_csv(tmp_path / "constant.csv", index=False)
-    done = run("fit", tmp_path / "constant.csv", *ENDPOINTS, *SMALL, "-o", tmp_path / "m.harmonium")
+    done = run("fit", tmp_path / "constant.csv", *UNORDERED, *SMALL, "-o", tmp_path / "m.harmonium")
     warned = [line for line in done.err.splitlines() if line.startswith("warning")]
     assert warned[0] == "warning: columns without information take no part in the model: 'constant'"
     assert warned[1].startswith("warning: the exact trainer has not converged after 5 iterations")
     assert len(warned) == 2
-    assert run("fit", tmp_path / "constant.csv", *ENDPOINTS, *SMALL, "-o", tmp_path / "quiet.harmonium", "--quiet")[1:] == ("", "")
+    assert run("fit", tmp_path / "constant.csv", *UNORDERED, *SMALL, "-o", tmp_path / "quiet.harmonium", "--quiet")[1:] == ("", "")

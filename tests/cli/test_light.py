@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.conftest import ENDPOINTS
+from tests.cli.conftest import ENDPOINTS, UNORDERED
 from tests.processes import python
 
 CODE = """
@@ -40,8 +40,8 @@ def test_a_mistake_is_reported_at_once(csv, model_file, study, tmp_path):
     (tmp_path / "damaged.harmonium").write_bytes(model_file.read_bytes()[:-50])
     commands = [
         ["fit", csv, "-e", "os=os_month,os_event", "-o", "m.harmonium"],
-        ["fit", "bad.csv", *ENDPOINTS, "-o", "m.harmonium"],
-        ["fit", csv, *ENDPOINTS, "-o", "m.docx"],
+        ["fit", "bad.csv", *UNORDERED, "-o", "m.harmonium"],
+        ["fit", csv, *UNORDERED, "-o", "m.docx"],
         ["predict", model_file, "short.csv", "-o", "out.csv"],
         ["predict", model_file, csv, "-e", "pfs"],
         ["evaluate", model_file, "short.csv", *ENDPOINTS],

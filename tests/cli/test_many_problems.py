@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.conftest import ENDPOINTS
+from tests.cli.conftest import UNORDERED
 
 
 def changed(study, **values):
@@ -31,7 +31,7 @@ def errors_of(run, tmp_path, monkeypatch):
 
 def test_fit_reports_problems_of_endpoints_and_covariates_together(errors_of, study):
     frame = changed(study, os_event=(7, 2), rfs_mth=(9, -3), bmi=(11, "inf"))
-    assert errors_of(frame, "fit", "bad.csv", *ENDPOINTS, "-o", "new.harmonium") == [
+    assert errors_of(frame, "fit", "bad.csv", *UNORDERED, "-o", "new.harmonium") == [
         "error: column 'os_event' must hold 0 and 1; found 2 in row 7. If a value means an event, say so: os=os_mth,os_event:VALUE",
         "error: column 'rfs_mth' must not hold negative times; found -3 in row 9",
         "error: column 'bmi' must hold finite numbers; found inf in row 11",
@@ -41,7 +41,7 @@ def test_fit_reports_problems_of_endpoints_and_covariates_together(errors_of, st
 def test_fit_reports_all_covariates_that_cannot_be_used(errors_of, study):
     frame = changed(study, bmi=(11, "inf"))
     roles = ["--role", "stage=numeric", "--role", "smoker=binary"]
-    lines = errors_of(frame, "fit", "bad.csv", *ENDPOINTS, *roles, "-o", "new.harmonium")
+    lines = errors_of(frame, "fit", "bad.csv", *UNORDERED, *roles, "-o", "new.harmonium")
     assert len(lines) == 3
     for name, line in zip(("smoker", "bmi", "stage"), lines, strict=True):
         assert line.startswith("error: ")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from tests.cli.conftest import ENDPOINTS
+from tests.cli.conftest import UNORDERED
 from tests.processes import ROOT, harmonium_command
 
 
@@ -101,7 +101,7 @@ def test_mistyped_studies_models_and_figures_are_refused(run, tmp_path):
 @pytest.mark.slow
 def test_a_fit_can_be_reported(run, csv, tmp_path):
     quick = ["--hidden", 1, "--starts", 1, "--drop", "patient", "-o", tmp_path / "m.harmonium"]
-    done = run("fit", csv, *ENDPOINTS, *quick, "--report", tmp_path / "page.html")
+    done = run("fit", csv, *UNORDERED, *quick, "--report", tmp_path / "page.html")
     assert done.code == 0, done.err
     page = (tmp_path / "page.html").read_text()
     assert "data.csv: os, rfs" in page
@@ -110,6 +110,6 @@ def test_a_fit_can_be_reported(run, csv, tmp_path):
     assert found["method"] == "5-fold cross-validation"
     assert f"{found['scores']['os']['concordance']:.3f}" in page
     assert "predictions, by 5-fold cross-validation" in run("info", tmp_path / "m.harmonium").out
-    refused = run("fit", csv, *ENDPOINTS, *quick[:-1], tmp_path / "n.harmonium", "--report", tmp_path / "page.html")
+    refused = run("fit", csv, *UNORDERED, *quick[:-1], tmp_path / "n.harmonium", "--report", tmp_path / "page.html")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert not (tmp_path / "n.harmonium").exists()

@@ -11,7 +11,7 @@ import pytest
 
 from harmonium.cli import main
 from harmonium.cli.reading import PART_ROWS
-from tests.cli.conftest import ENDPOINTS
+from tests.cli.conftest import ENDPOINTS, UNORDERED
 from tests.processes import COMMAND, ENVIRONMENT, harmonium_command
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def test_the_installed_command_is_the_one_tested_here():
 
 
 def test_a_study_from_fit_to_cohort(csv, tmp_path):
-    fit = ["fit", csv, *ENDPOINTS, "--drop", "patient", "--hidden", 1, "--starts", 1, "--objective", 0.95, "-o", "m.harmonium"]
+    fit = ["fit", csv, *UNORDERED, "--drop", "patient", "--hidden", 1, "--starts", 1, "--objective", 0.95, "-o", "m.harmonium"]
     commands = [
         fit,
         ["info", "m.harmonium", "--json"],
@@ -93,12 +93,12 @@ def test_bad_input_is_one_line_and_exit_code_2(csv, model_file, tmp_path):
     (tmp_path / "taken.csv").write_text("mine")
     fit = ["fit", csv, "--drop", "patient"]
     commands = [
-        ["fit", "nowhere.csv", *ENDPOINTS, "-o", "m.harmonium"],
+        ["fit", "nowhere.csv", *UNORDERED, "-o", "m.harmonium"],
         [*fit, "-e", "os=os_month,os_event", "-o", "m.harmonium"],
         [*fit, "-e", "os", "-o", "m.harmonium"],
         [*fit, "-e", "os=os_mth,arm", "-o", "m.harmonium"],
-        [*fit, *ENDPOINTS, "-o", "no/such/folder/m.harmonium"],
-        ["fit", "empty.csv", *ENDPOINTS, "-o", "m.harmonium"],
+        [*fit, *UNORDERED, "-o", "no/such/folder/m.harmonium"],
+        ["fit", "empty.csv", *UNORDERED, "-o", "m.harmonium"],
         ["info", "damaged.harmonium"],
         ["predict", model_file, csv, "--endpoint", "pfs"],
         ["predict", model_file, csv, "--times", "12,soon"],

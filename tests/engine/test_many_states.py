@@ -94,3 +94,23 @@ def test_threads_do_not_change_a_bit_and_pieces_hardly_anything(monkeypatch):
     np.testing.assert_array_equal(one[1], two[1])
     monkeypatch.setattr(prepared, "_CHUNK_ROWS", 64)
     assert_same(found(2), one)
+
+
+@given(seeds, st.integers(1, 2))
+@settings(max_examples=40)
+def test_extreme_shapes_rates_and_bounds(seed, n_times):
+    """Shapes up to 1000, rates up to 1000 of either sign, in rows that share a matrix and in rows that are swept."""
+    rng = np.random.default_rng(seed)
+    layout = Layout([TruncatedGamma()] * n_times)
+    shape, rate = 10.0 ** rng.uniform(0.0, 2.7, (2, n_times)) - 1.0, np.sinh(rng.uniform(-1, 1, (2, n_times)) * np.arcsinh(500.0))
+    own = {"W": rate[0][:, None], "V": shape[0][:, None], "a": rate[1], "c": shape[1]}
+    low = 10.0 ** rng.uniform(-3.0, -0.01, (12, n_times))
+    high = np.where(rng.random(low.shape) < 0.5, 1.0, np.minimum(1.0, low * (1.0 + 10.0 ** rng.uniform(-4.0, 1.0, low.shape))))
+    cells = Cells.from_bounds(layout, low, high)
+    flat = by_enumeration(Parameters(layout, np.zeros(1), (own,)), cells).posterior
+    balance = np.median(np.clip(np.log(flat[:, 1] + 1e-300) - np.log(flat[:, 0] + 1e-300), -600.0, 600.0))
+    parameters = Parameters(layout, np.array([float(balance)]), (own,))
+    expected = by_enumeration(parameters, cells)
+    value, gradient = evaluated(LogMassSum([Term.uniform(cells, 1.0)]), parameters, ALWAYS, 1)
+    assert value == pytest.approx(expected.log_mass.sum(), rel=1e-9, abs=1e-8)
+    assert_same((value, gradient), evaluated(LogMassSum([Term.uniform(cells, 1.0)]), parameters, NEVER))

@@ -147,6 +147,9 @@ def test_the_distance_of_curves_by_hand():
     assert found["distance"] == pytest.approx(0.4)
     assert (found["at"], found["until"]) == (2.0, 4.0)
     assert (found["events_real"], found["events_synthetic"]) == (0.8, 0.6)
+    assert found["optimism"] == pytest.approx((1 / 5 - 2 / 5 - 2 / 15) / 4)
+    assert found["absolute_optimism"] == pytest.approx((1 / 5 + 2 / 5 + 2 / 15) / 4)
+    assert found["short_sightedness"] == pytest.approx(1 / 5)
 
 
 def test_the_distance_of_curves_against_lifelines(alike):
@@ -161,6 +164,11 @@ def test_the_distance_of_curves_against_lifelines(alike):
         assert alike.survival.loc[name, "distance"] == pytest.approx(expected.max())
         assert alike.survival.loc[name, "at"] == expected.idxmax()
         assert alike.survival.loc[name, "until"] == min(ends)
+        grid = (np.arange(100_000) + 0.5) / 100_000 * min(ends)
+        difference = curves[1].predict(grid).to_numpy() - curves[0].predict(grid).to_numpy()
+        assert alike.survival.loc[name, "optimism"] == pytest.approx(difference.mean(), abs=1e-4)
+        assert alike.survival.loc[name, "absolute_optimism"] == pytest.approx(np.abs(difference).mean(), abs=1e-4)
+        assert alike.survival.loc[name, "short_sightedness"] == pytest.approx(max(0.0, 1.0 - ends[1] / ends[0]))
 
 
 @pytest.mark.usefixtures("unclassified")
@@ -198,7 +206,7 @@ def test_rows_of_which_nothing_is_known_are_left_out():
 @pytest.mark.usefixtures("unclassified")
 def test_an_endpoint_that_is_nowhere_known_has_no_distance():
     found = hm.fidelity(one_endpoint([(1, 1)] * 6), one_endpoint([(0, INF)] * 6))
-    assert found.survival.loc["os"].isna().tolist() == [True, True, True, False, True]
+    assert found.survival.loc["os"].isna().tolist() == [True, True, True, False, True, True, True, True]
     assert np.isnan(found.associations.loc[("x", "os"), "synthetic"])
 
 

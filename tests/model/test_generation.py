@@ -151,6 +151,18 @@ def test_censored_cohorts_are_censored_as_the_study_was(model, nvalt8):
         np.testing.assert_allclose(shares[1], shares[0], atol=0.08)
 
 
+def test_numbers_are_distributed_as_in_training(model, nvalt8):
+    """Also where a Gaussian unit cannot follow: as the largest distance of distribution functions, the steps of the study's included."""
+    X, _ = nvalt8
+    cohort, _ = model.sample(20_000, random_state=3)
+    for name in X.select_dtypes("number"):
+        if X[name].nunique() > 2:
+            observed = X[name].dropna()
+            at = np.unique(observed)
+            share = [np.searchsorted(np.sort(values), at, side="right") / values.size for values in (observed.to_numpy(), cohort[name])]
+            assert np.abs(share[0] - share[1]).max() < 0.05
+
+
 def test_what_if_cohorts_have_the_covariates_they_were_given(model, nvalt8):
     X, _ = nvalt8
     complete = X.dropna()[:2]

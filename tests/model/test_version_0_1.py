@@ -1,6 +1,6 @@
 """Answers are those of version 0.1, for the same parameters and scales. tests/data/version_0_1/make.py made the files with commit e49ca44.
 
-Numeric columns were standardised then, and came back without their decimals.
+Numeric columns were standardised then, and came back without their decimals; follow-up in cohorts depended on nothing.
 """
 
 import json
@@ -39,6 +39,7 @@ class Study:
         if time_scale == "kaplan-meier":
             pairs = zip(encoding.endpoints, summarise_endpoints(known), strict=True)
             encoding = replace(encoding, endpoints=tuple(replace(own, scale=OldScale(times)) for own, times in pairs))
+        encoding = replace(encoding, observation=None)
         blocks = tuple(
             {name: self.arrays[f"parameter.{i}.{name}"] for name in block.unit.parameter_shapes(settings["n_hidden"])}
             for i, block in enumerate(encoding.layout.blocks)

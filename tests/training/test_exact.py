@@ -144,7 +144,7 @@ def test_a_fit_that_settles_has_converged_and_says_nothing():
         fit = Exact(n_starts=1).fit(joint(cells), 1, rng=np.random.default_rng(0), history=History())
     assert fit.converged is True
     assert fit.n_evaluations > 10
-    assert fit.l2 > 0.0
+    assert fit.l2.typical > 0.0
 
 
 def test_a_fit_that_was_cut_short_says_so_and_gives_advice():

@@ -70,6 +70,20 @@ def test_bounds_that_hold_agree_with_l_bfgs_b(seed):
     assert all(np.all((z >= low) & (z <= high)) for z in seen)
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e5])
+def test_one_stiff_coordinate_does_not_slow_the_others_down(factor):
+    """Curvatures of the others are far below the stiffest one's rounding error, and their optimum is beyond the first region."""
+    curvature, centre = np.diag([factor, 1e-6, 1e-5, 1e-4, 1e-3]), np.full(5, 9.0)
+
+    def loss(z):
+        return float(0.5 * (z - centre) @ curvature @ (z - centre)), curvature @ (z - centre)
+
+    found = minimise(loss, np.zeros(5), NOWHERE, lambda z: curvature, tol=1e-12, max_iter=50)
+    np.testing.assert_allclose(found.x, centre, atol=0.01)
+    assert found.success
+    assert found.nfev <= 12
+
+
 def test_no_iterate_is_worse_than_the_one_before():
     noted = []
     minimise(rosenbrock, np.full(5, -1.0), NOWHERE, lambda z: np.eye(5), tol=1e-10, max_iter=200, note=lambda now: noted.append(now.fun))

@@ -188,7 +188,8 @@ def test_training_goes_on_from_where_it_ended(sampled):
     assert again.history_["objective"].iloc[-1] == pytest.approx(sampled.history_["objective"].iloc[-1], abs=1e-6)
 
 
-def test_early_stopping_ends_the_last_stage_but_not_the_search():
+def test_early_stopping_ends_the_last_stage_but_not_the_search(monkeypatch):
+    monkeypatch.setattr("harmonium.training.history._EVERY", 1)  # the last stage takes a few iterations only
     worse = iter(range(0, -1000, -1))
     history = History(validate=lambda parameters: {"validation": next(worse)}, patience=1)
     with warnings.catch_warnings():

@@ -11,20 +11,32 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import collecting_problems
-from harmonium.table.endpoints import endpoints, refuse_variants
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import endpoints, endpoints_of_part, refuse_variants, related
 from harmonium.table.frames import as_typed, did_you_mean, distinct_values
 
 __all__ = ["EndpointReader", "require_endpoints"]
 
-_FORMS = "NAME=TIME,EVENT or NAME=TIME,EVENT:VALUE or NAME=LOWER..UPPER, each possibly with ,entry=COLUMN"
+_FORMS = (
+    "NAME=TIME,EVENT or NAME=TIME,EVENT:VALUE, each possibly with ,including=NAME, or NAME=LOWER..UPPER, or "
+    "NAME=TIME,CAUSE,causes=NAME:VALUE/NAME:VALUE; all of them possibly with ,entry=COLUMN"
+)
+_EXTRAS = ("entry", "including", "causes")
 
 
 @dataclass(frozen=True)
 class _Definition:
     name: str
     columns: dict[str, str]
-    """By their part: time and event, or lower and upper, and possibly entry."""
+    """By their part: time and event or cause, or lower and upper, and possibly entry."""
     event_value: str | None = None
+    including: str | None = None
+    causes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Of the endpoints that it defines."""
+        return [name for name, _ in self.causes] or [self.name]
 
 
 class EndpointReader:
@@ -36,6 +48,8 @@ class EndpointReader:
         What the user wrote for each endpoint.
     columns : collection of str
         Of the table: names may hold a colon or two dots.
+    terminal : sequence of str or Encoding, optional
+        Endpoints that end everything, or a model that knows; if it is None, a table that looks as if one did gives a warning.
 
     Examples
     --------
@@ -49,17 +63,18 @@ class EndpointReader:
     1   5.0   inf
     """
 
-    def __init__(self, texts: Iterable[str], columns: Collection[str]) -> None:
+    def __init__(self, texts: Iterable[str], columns: Collection[str], terminal: Sequence[str] | Encoding | None = ()) -> None:
         self._definitions = [_parse(text, columns) for text in texts]
+        self._terminal = _ends_of(terminal, self.names) if isinstance(terminal, Encoding) else terminal
         twice = [name for number, name in enumerate(self.names) if name in self.names[:number]]
         if twice:
             raise ValueError(f"endpoint {twice[0]!r} is defined more than once")
-        self._seen: dict[str, set[Any]] = {name: set() for name in self.names}
+        self._seen: dict[str, set[Any]] = {definition.name: set() for definition in self._definitions}
 
     @property
     def names(self) -> list[str]:
         """Of the endpoints."""
-        return [definition.name for definition in self._definitions]
+        return [name for definition in self._definitions for name in definition.names]
 
     @property
     def columns(self) -> list[str]:
@@ -73,7 +88,8 @@ class EndpointReader:
             for definition in self._definitions:
                 with problems.catching():
                     parts.append(self._read(frame, definition))
-        return pd.concat(parts, axis=1)
+        composites = {own.name: own.including for own in self._definitions if own.including is not None}
+        return related(pd.concat(parts, axis=1), self._terminal, composites, whole=self._terminal is None)
 
     def check(self) -> None:
         """After all parts: refuse a value that is said to mean an event but never occurs."""
@@ -86,9 +102,14 @@ class EndpointReader:
 
     def _read(self, frame: pd.DataFrame, definition: _Definition) -> pd.DataFrame:
         own = frame[list(dict.fromkeys(definition.columns.values()))].copy()
+        if definition.causes:
+            column = definition.columns["cause"]
+            own[column] = _codes(own[column], definition)
+            codes = {name: number for number, (name, _) in enumerate(definition.causes, start=1)}
+            return endpoints_of_part(own, {definition.name: {**definition.columns, "causes": codes, "censored": 0}})
         if "event" in definition.columns:
             own[definition.columns["event"]] = self._events(own[definition.columns["event"]], definition)
-        return endpoints(own, **{definition.name: definition.columns})
+        return endpoints(own, terminal=(), **{definition.name: definition.columns})
 
     def _events(self, series: pd.Series, definition: _Definition) -> pd.Series:
         """1 for an event, 0 for none, NaN where nothing is written."""
@@ -109,6 +130,28 @@ class EndpointReader:
         return pd.Series(np.array([*meaning, np.nan], dtype=np.float64)[places], index=series.index)
 
 
+def _ends_of(encoding: Encoding, names: Collection[str]) -> tuple[str, ...]:
+    """Terminal endpoints of a model, those of them that a table has."""
+    return () if encoding.episodes is None else tuple(name for name in encoding.episodes.course.terminal if name in names)
+
+
+def _codes(series: pd.Series, definition: _Definition) -> pd.Series:
+    """The number of the cause from 1 on, 0 for censored, NaN where nothing is written."""
+    places, distinct = distinct_values(series)
+    meaning = [next((k for k, (_, text) in enumerate(definition.causes, start=1) if _equals(value, text)), 0) for value in distinct]
+    for number, (name, text) in enumerate(definition.causes, start=1):
+        if number not in meaning:
+            shown = ", ".join(sorted(map(as_typed, distinct))[:6])
+            raise ValueError(f"column {series.name!r} never holds {text!r}, the code of cause {name!r}; it holds {shown}")
+    others = [value for value, number in zip(distinct, meaning, strict=True) if number == 0]
+    if len(others) > 1:
+        shown = ", ".join(map(as_typed, others[:4]))
+        raise ValueError(
+            f"column {series.name!r} holds {shown}, which are no causes, and only one of them can mean censored; name all causes"
+        )
+    return pd.Series(np.array([*meaning, np.nan], dtype=np.float64)[places], index=series.index)
+
+
 def require_endpoints(names: Iterable[str], known: Sequence[str]) -> None:
     """Refuse names that the model does not have."""
     for name in names:
@@ -119,14 +162,20 @@ def require_endpoints(names: Iterable[str], known: Sequence[str]) -> None:
 def _parse(text: str, columns: Collection[str]) -> _Definition:
     name, _, definition = text.partition("=")
     fields = next(csv.reader([definition], skipinitialspace=True), [])
-    entry = [field.removeprefix("entry=") for field in fields if field.startswith("entry=") and field not in columns]
-    rest = [field for field in fields if not (field.startswith("entry=") and field not in columns)]
-    if name.strip() and all(fields) and len(entry) <= 1:
-        extra = {"entry": entry[0]} if entry else {}
-        if len(rest) == 2:
+    more = [field.partition("=") for field in fields if "=" in field and field.partition("=")[0] in _EXTRAS and field not in columns]
+    said = {key: value for key, _, value in more}
+    rest = [field for field in fields if field in columns or "=" not in field or field.partition("=")[0] not in said]
+    if name.strip() and all(fields) and all(said.values()) and len(said) == len(more):
+        extra = {"entry": said["entry"]} if "entry" in said else {}
+        if len(rest) == 2 and "causes" in said and "including" not in said:
+            pairs = [part.rpartition(":") for part in said["causes"].split("/")]
+            if all(cause and code for cause, _, code in pairs):
+                causes = tuple((cause, code) for cause, _, code in pairs)
+                return _Definition(name.strip(), {"time": rest[0], "cause": rest[1], **extra}, causes=causes)
+        elif len(rest) == 2 and "causes" not in said:
             event, value = _event_and_value(rest[1], columns)
-            return _Definition(name.strip(), {"time": rest[0], "event": event, **extra}, value)
-        if len(rest) == 1 and ".." in rest[0]:
+            return _Definition(name.strip(), {"time": rest[0], "event": event, **extra}, value, said.get("including"))
+        if len(rest) == 1 and ".." in rest[0] and not said.keys() & {"including", "causes"}:
             lower, _, upper = rest[0].partition("..")
             if lower and upper:
                 return _Definition(name.strip(), {"lower": lower, "upper": upper, **extra})

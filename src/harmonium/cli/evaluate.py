@@ -60,7 +60,7 @@ def run(
     asked = "central" if times is None else list(numbers("--times", times).values())
     contents = read_contents(model_file)
     table = open_table(data)
-    reader = EndpointReader(endpoint, table.columns)
+    reader = EndpointReader(endpoint, table.columns, contents.encoding)
     require_endpoints(reader.names, contents.encoding.endpoint_names)
     covariates = TrainingValues(contents.encoding.columns)
     table.require([*covariates.names, *reader.columns])

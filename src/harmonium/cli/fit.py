@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from harmonium.cli.extras import require_matplotlib
-from harmonium.cli.options import Data, EndpointColumns, Force, Jobs, Json, Quiet, Seed, flag
+from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Seed, flag
 from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ harmonium fit data.csv -e death=months,status:dead --drop patient --role grade=c
 
 harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 -o model.harmonium
 
+harmonium fit data.csv -e recurrence=rfs_mth,rfs_event,including=death -e death=os_mth,os_event --terminal death -o model.harmonium
+
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
 """
 
@@ -34,10 +36,13 @@ def run(
     context: typer.Context,
     data: Data,
     endpoint: EndpointColumns,
+    ends: Ends = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The model file; it ends with .harmonium.", show_default=False)
     ] = None,
-    hidden: Annotated[int | None, typer.Option("--hidden", metavar="NUMBER", min=0, help="Hidden units.", show_default="4")] = None,
+    hidden: Annotated[
+        int | None, typer.Option("--hidden", metavar="NUMBER", min=0, help="Hidden units.", show_default="4, or 6 from 1000 events on")
+    ] = None,
     covariate_units: Annotated[
         str,
         typer.Option(
@@ -116,6 +121,13 @@ def run(
       NAME=LOWER..UPPER       the event lies between two times, or after
                               LOWER where UPPER is empty
       NAME=...,entry=COLUMN   when each subject came under observation
+      NAME=TIME,EVENT,including=DEATH
+                              a composite, of which the terminal endpoint
+                              DEATH is a part, is taken apart
+      NAME=TIME,CAUSE,causes=RELAPSE:1/DEATH:2
+                              competing risks: an endpoint for each cause
+
+    With --terminal DEATH nothing follows that endpoint: the model predicts cumulative incidences and states.
     """
     from harmonium.cli.summaries import show_columns, show_endpoints
     from harmonium.cli.writing import MODEL, PAGE, check_output
@@ -139,7 +151,7 @@ def run(
     }
     penalty = "auto" if l2 == "auto" else _number("--l2", l2)
     chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
-    X, y = _training_table(data, endpoint, drop or [], settings["roles"])
+    X, y = _training_table(data, endpoint, ends, drop or [], settings["roles"])
     encoding, _ = Encoding.learn(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
     endpoints = endpoints_summary(encoding)
     show_columns(terminal, encoding)
@@ -203,14 +215,16 @@ def _fit(
     return fitted, likelihood
 
 
-def _training_table(data: Path, endpoint: list[str], drop: list[str], roles: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _training_table(
+    data: Path, endpoint: list[str], ends: list[str] | None, drop: list[str], roles: dict[str, str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates and endpoints of a file."""
     from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.cli.problems import training_rows
     from harmonium.cli.reading import open_table
 
     table = open_table(data)
-    reader = EndpointReader(endpoint, table.columns)
+    reader = EndpointReader(endpoint, table.columns, () if ends == ["none"] else ends)
     table.require([*reader.columns, *drop])
     return training_rows(table.read(table.columns), reader, drop, roles)
 

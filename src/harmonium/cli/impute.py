@@ -52,7 +52,7 @@ def run(
     check_output(output, force, inputs=[data, model_file], as_json=as_json)
     contents = read_contents(model_file)
     table = open_table(data)
-    reader = EndpointReader(endpoint or [], table.columns)
+    reader = EndpointReader(endpoint or [], table.columns, contents.encoding)
     require_endpoints(reader.names, contents.encoding.endpoint_names)
     covariates = TrainingValues(contents.encoding.columns)
     table.require([*covariates.names, *reader.columns])

@@ -12,6 +12,7 @@ __all__ = [
     "AnyEndpointColumns",
     "Data",
     "EndpointColumns",
+    "Ends",
     "Force",
     "Id",
     "Jobs",
@@ -51,6 +52,15 @@ _ENDPOINT = typer.Option(
 )
 EndpointColumns = Annotated[list[str], _ENDPOINT]
 AnyEndpointColumns = Annotated[list[str] | None, _ENDPOINT]
+Ends = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--terminal",
+        metavar="NAME",
+        help="An endpoint that ends everything, such as death; may be repeated. none says that there is none.",
+        show_default=False,
+    ),
+]
 TableOutput = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file, or - for CSV on standard output.")
 ]

@@ -59,8 +59,9 @@ def run(
 ) -> None:
     """Predict risk, survival and median event times for the rows of a table.
 
-    Writes, for each endpoint NAME: NAME_risk (higher means sooner), NAME_survival_T for each of the times, and NAME_median. The table is
-    read and written in parts, so it may be larger than memory.
+    Writes, for each endpoint NAME: NAME_risk (higher means sooner), NAME_survival_T for each of the times, and NAME_median. Where an
+    endpoint is terminal, NAME_incidence_T, the probability that the event has happened until T, and the probability of every state. The
+    table is read and written in parts, so it may be larger than memory.
 
     With --given, what is already known of the endpoints is used. Columns are written as for fit (see harmonium fit --help). With
     --landmark T, predictions are made as if at T: anything observed later is ignored.
@@ -82,7 +83,7 @@ def run(
     names = list(dict.fromkeys(endpoint or contents.encoding.endpoint_names))
     require_endpoints(names, contents.encoding.endpoint_names)
     table = open_table(data)
-    known = EndpointReader(given or [], table.columns)
+    known = EndpointReader(given or [], table.columns, contents.encoding)
     require_endpoints(known.names, contents.encoding.endpoint_names)
     covariates = TrainingValues(contents.encoding.columns)
     own = [identifier] if identifier else []
@@ -120,11 +121,17 @@ def _answers(prognosis: Any, identifiers: pd.DataFrame, names: list[str], times:
     out: dict[str, Any] = {}
     for name in names:
         out[f"{name}_risk"] = prognosis.risk(name)
-        if times:
+        if times and prognosis.encoding.episodes is not None:
+            happened = prognosis.cumulative_incidence(name, list(times.values()))
+            out |= {f"{name}_incidence_{text}": happened[:, number] for number, text in enumerate(times)}
+        elif times:
             alive = prognosis.survival(name, list(times.values()))
             out |= {f"{name}_survival_{text}": alive[:, number] for number, text in enumerate(times)}
         if median:
             out[f"{name}_median"] = prognosis.median(name)
+    if times and prognosis.encoding.episodes is not None:
+        for label, share in prognosis.state_probabilities(list(times.values())).items():
+            out |= {f"{label}_{text}": share[:, number] for number, text in enumerate(times)}
     return side_by_side(identifiers, pd.DataFrame(out, index=identifiers.index))
 
 

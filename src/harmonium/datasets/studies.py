@@ -28,9 +28,9 @@ def _bundled(name: str) -> pd.DataFrame:
     return pd.read_csv(files("harmonium.datasets") / "data" / name)
 
 
-def _split(frame: pd.DataFrame, dropped: list[str], **definitions: Any) -> Study:
-    used = {column for definition in definitions.values() for column in definition}
-    return frame.drop(columns=[*used, *dropped]), endpoints(frame, **definitions)
+def _split(frame: pd.DataFrame, dropped: list[str], terminal: Any = (), **definitions: Any) -> Study:
+    used = {column for form in definitions.values() for column in (form if isinstance(form, tuple) else (form["time"], form["event"]))}
+    return frame.drop(columns=[*used, *dropped]), endpoints(frame, terminal=terminal, **definitions)
 
 
 def load_arrest() -> Study:
@@ -61,8 +61,14 @@ def load_ncctg() -> Study:
     return _split(_from_lifelines("load_lung"), ["inst"], os=("time", "status"))
 
 
-def load_nvalt8() -> Study:
+def load_nvalt8(*, terminal: bool = False) -> Study:
     """Months to death and to recurrence of 200 patients after surgery for lung cancer; some covariates have missing values.
+
+    Parameters
+    ----------
+    terminal : bool
+        Endpoints that know each other, ``recurrence`` and ``death``, rather than the paper's ``os`` and ``rfs``: death is terminal, and
+        recurrence-free survival is taken apart.
 
     Examples
     --------
@@ -70,13 +76,28 @@ def load_nvalt8() -> Study:
     >>> X.shape, y.columns.levels[0].tolist()
     ((200, 13), ['os', 'rfs'])
     """
-    return _split(_bundled("nvalt8.csv"), ["Patient ID"], os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"))
+    frame = _bundled("nvalt8.csv")
+    if terminal:
+        recurrence = {"time": "rfs_mth", "event": "rfs_event", "including": "death"}
+        return _split(frame, ["Patient ID"], "death", recurrence=recurrence, death=("os_mth", "os_event"))
+    return _split(frame, ["Patient ID"], os=("os_mth", "os_event"), rfs=("rfs_mth", "rfs_event"))
 
 
-def load_nvalt11() -> Study:
-    """Months to death and to symptomatic brain metastases of 174 patients with lung cancer; some covariates have missing values."""
+def load_nvalt11(*, terminal: bool = False) -> Study:
+    """Months to death and to symptomatic brain metastases of 174 patients with lung cancer; some covariates have missing values.
+
+    Parameters
+    ----------
+    terminal : bool
+        Endpoints that know each other, ``metastases`` and ``death``, rather than the paper's ``os`` and ``sbmfs``: death is terminal. One
+        patient, who was followed for metastases beyond death, is so until death.
+    """
     frame = _bundled("nvalt11.csv")
     other = [f"{name}_{part}" for name in ("bmet", "nsymp", "pfs") for part in ("mth", "event")]
+    if terminal:
+        until = frame["sympbmets_mth"].clip(upper=frame["os_mth"].where(frame["os_event"] == 1))
+        definitions = {"metastases": ("sympbmets_mth", "sympbmets_event"), "death": ("os_mth", "os_event")}
+        return _split(frame.assign(sympbmets_mth=until), ["Patient ID", *other], "death", **definitions)
     return _split(frame, ["Patient ID", *other], os=("os_mth", "os_event"), sbmfs=("sympbmets_mth", "sympbmets_event"))
 
 

@@ -71,7 +71,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        n_hidden: int = 4,
+        n_hidden: str | int = "auto",
         *,
         n_covariate_units: str | int = "auto",
         objective: str | float = "conditional",

@@ -7,6 +7,7 @@ the Brier score: about 56 bytes per row and endpoint. Covariates and curves stay
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import dask
@@ -73,8 +74,10 @@ def evaluate(
 def _gathered(y: Any) -> Endpoints:
     """What is known of the endpoints in all rows."""
     parts: list[Endpoints] = list(dask.compute(*(dask.delayed(parse_endpoints)(part) for part in y.to_delayed())))
-    together = [np.concatenate([getattr(part, column) for part in parts]) for column in ("lower", "upper", "entry")]
-    return Endpoints(parts[0].names, *together)
+    lower, upper, entry = (np.concatenate([getattr(part, column) for part in parts]) for column in ("lower", "upper", "entry"))
+    if parts[0].terminal:
+        raise ValueError("evaluate does not take a Dask DataFrame where an endpoint is terminal; evaluate in memory")
+    return replace(parts[0], lower=lower, upper=upper, entry=entry)
 
 
 def _answers(X: pd.DataFrame, y: pd.DataFrame, asked: Any) -> list[tuple[Array, ...]]:

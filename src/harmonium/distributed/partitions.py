@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
             raise TableError(f"X and y must have as many rows; found {len(frame)} and {len(y)}")
         other_labels = has_other_labels(X, y)
         known = parse_endpoints(y)
+        if known.terminal:
+            raise TableError("terminal endpoints are not available on a cluster; define them with terminal=(), or fit in memory")
     except ValueError as error:
         return Summary({}, (), 0, {}, problems=_in_partition(number, error))
     for name in frame.columns:
@@ -191,7 +194,7 @@ class EncodedPartition:
 def encode(X: pd.DataFrame, y: pd.DataFrame, encoding: Encoding, tied: Sequence[TiedTimes], conditional: float) -> EncodedPartition:
     """Encode a partition."""
     known = parse_endpoints(y)
-    cells = encoding.cells(encoding.covariates(X), ties_as_intervals(known, tied))
+    cells = encoding.cells(encoding.covariates(X), known, partial(ties_as_intervals, tied=tied))
     return EncodedPartition(Objective(cells, encoding.entry(known), conditional))
 
 

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk
+from harmonium.engine.block_sum import sum_blocks
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.many_states import FEWEST_UNITS, ManyStates
+from harmonium.engine.one_strip import sum_strip
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.pattern_sum import sum_patterns
-from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, merged
+from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, cut_into_strips, merged
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
-from harmonium.engine.states import hidden_states
 from harmonium.engine.threads import map_in_order, thread_count
 from harmonium.typing import Array, Booleans, Integers
 
@@ -33,6 +34,7 @@ _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows h
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
 _PATIENCE = 100  # evaluations before the coarsest grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
+_SLICES = 8  # of rows that threads share; the order of additions must not depend on the number of threads
 _FEWEST_FOR_PATTERNS = 6  # hidden units; with fewer, a pass over all states is as quick
 _FEW_ROWS = 4  # for which preparing shared integrals would take longer than one integral for each cell and state
 
@@ -76,11 +78,10 @@ class LogMassSum:
         self._terms = merged(terms)
         self._layout = terms[0].cells.layout
         self._n_threads = thread_count(n_threads)
-        self._pieces = cut_into_pieces(self._terms)
         self._n_rows = sum(self._sizes)
         self._total_weight = float(sum(term.weights.sum() for term in self._terms))
         plan = FactorPlan.of_cells(self._layout, [term.cells for term in self._terms])
-        self._prepared = Prepared(self._terms, self._pieces, plan)
+        self._prepared = Prepared(cut_into_pieces(self._terms), cut_into_strips(terms), plan)
         self._coarsest = plan.grid
         self._patience = _PATIENCE
 
@@ -100,6 +101,11 @@ class LogMassSum:
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters (eq. 11)."""
         self._try_coarser()
+        if natural.n_hidden < FEWEST_UNITS and len(self._prepared.strips) == 1:
+            rows = self._prepared.row_blocks(0, natural.n_hidden)
+            found = sum_strip(self._prepared.plan, rows, natural, self._total_weight)
+            if found is not None:
+                return found
         while True:
             prepared = self._prepared
             if natural.n_hidden >= FEWEST_UNITS:
@@ -118,31 +124,11 @@ class LogMassSum:
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
         """The log mass of every row, for each term."""
-        parameters.check(self._layout)
-        out = [np.empty(term.cells.n_rows) for term in self._terms]
-
-        def store(piece: Piece, sums: Sums) -> None:
-            out[piece.term][piece.start : piece.stop] = sums.log_mass
-
-        self._by_rows(parameters.natural(), store, with_posterior=False)
-        return self._by_term(out)
+        return self._by_rows(parameters, with_posterior=False)
 
     def posteriors(self, parameters: Parameters) -> list[Array]:
         """p(h | row) of every hidden state (eq. 7), for each term."""
-        parameters.check(self._layout)
-        natural = parameters.natural()
-        n_states = len(hidden_states(natural.n_hidden))
-        out = [np.empty((term.cells.n_rows, n_states)) for term in self._terms]
-
-        def store(piece: Piece, sums: Sums) -> None:
-            out[piece.term][piece.start : piece.stop] = sums.posterior
-
-        self._by_rows(natural, store, with_posterior=True)
-        return self._by_term(out)
-
-    def _by_term(self, parts: list[Array]) -> list[Array]:
-        """Undo the merging of terms."""
-        return np.split(np.concatenate(parts), np.cumsum(self._sizes)[:-1]) if len(parts) < len(self._sizes) else parts
+        return self._by_rows(parameters, with_posterior=True)
 
     # --- one pass over all rows -------------------------------------------------------------------------------------
 
@@ -154,10 +140,10 @@ class LogMassSum:
         """
         plan = prepared.plan
         factors, means = plan.factors(natural)
-        numbers = np.arange(len(self._pieces))
-        slices = np.array_split(numbers, self._n_slices(natural.n_hidden)) if numbers.size > 1 else [numbers]
+        numbers = np.arange(len(prepared.strips))
+        slices = np.array_split(numbers, self._n_slices(numbers.size, natural.n_hidden))
         energy = _energy(natural)
-        parts = self._map(lambda part: self._add_up_pieces(prepared, energy, factors, part), slices, natural.n_hidden)
+        parts = self._map(lambda part: _add_up_strips(prepared, energy, factors, part), slices, natural.n_hidden)
         sums, unrepresented = next(parts)
         for more, more_unrepresented in parts:
             unrepresented += more_unrepresented
@@ -168,40 +154,32 @@ class LogMassSum:
 
     def _add_up_by_halves(self, prepared: Prepared, natural: Natural) -> Added:
         """The same for many states."""
-        states = ManyStates.evaluate(prepared.plan, natural, lambda function, items: self._map(function, items, natural.n_hidden))
+        states = ManyStates.evaluate(
+            prepared.plan, natural, prepared.spare_tables, lambda function, items: self._map(function, items, natural.n_hidden)
+        )
         energy, unrepresented = _energy(natural), []
         totals = _empty_sums(energy, states.factors)._replace(blame=np.zeros(prepared.plan.n_error_rows, np.int64))
-        for number, piece in enumerate(self._pieces):
-            weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
+        for number, piece in enumerate(prepared.pieces):
+            weights = piece.weights
             room = partial(_room_for, weights.size, totals)
-            sums = states.add_up(prepared.chunk(number), weights, energy, room, is_last=number + 1 == len(self._pieces))
+            sums = states.add_up(prepared.chunk(number), prepared.places(number), weights, energy, room)
             for total, addend in zip(_totals(totals), _totals(sums), strict=True):
                 np.add(total, addend, out=total)
             if sums.flag.any():
-                unrepresented.append(Unrepresented(piece, weights, sums.flag))
-        return totals, unrepresented, states.pull_back, lambda: states.blamed(totals.blame)
+                unrepresented.append(Unrepresented(piece, sums.flag))
 
-    def _add_up_pieces(
-        self, prepared: Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]
-    ) -> tuple[Sums, list[Unrepresented]]:
-        sums = _empty_sums(energy, factors)
-        unrepresented = []
-        for number in numbers:
-            piece = self._pieces[number]
-            n_rows = piece.stop - piece.start
-            weights = np.array(self._terms[piece.term].weights[piece.start : piece.stop])
-            sums = sums._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8))
-            _sum_rows(prepared.chunk(number), weights, energy, factors, sums)
-            if sums.flag.any():
-                unrepresented.append(Unrepresented(piece, weights, sums.flag))
-        return sums, unrepresented
+        def pull_back(bias: Array, coupling: Array) -> None:
+            states.pull_back(bias, coupling)
+            prepared.spare_tables.append(states.tables)
+
+        return totals, unrepresented, pull_back, lambda: states.blamed(totals.blame)
 
     def _enumerated_sums(self, natural: Natural, rows: Unrepresented) -> tuple[Array, Array, Array, Array]:
         """What rows that the tables cannot represent add to value, bias, coupling and hidden bias, summed in log space."""
         value, bias = np.zeros(1), np.zeros(natural.bias.size)
         coupling, hidden_bias = np.zeros(natural.coupling.T.shape), np.zeros(natural.n_hidden)
         for group, exact in self._enumerated(natural, rows.piece, rows.flag):
-            weight = rows.weights[group]
+            weight = rows.piece.weights[group]
             value[0] += np.sum(weight * exact.log_mass)
             bias -= np.sum(weight[:, None] * exact.statistics, axis=0)
             coupling -= np.sum(weight[:, None, None] * exact.products, axis=0).T
@@ -212,35 +190,38 @@ class LogMassSum:
         """Flagged rows of a piece and what enumeration says of them."""
         flagged = np.flatnonzero(flag != SUMMED)
         for group in row_groups(flagged.size, self._layout.n_statistics << natural.n_hidden):
-            bounds = self._terms[piece.term].cells.bounds(piece.start + flagged[group])
+            bounds = piece.term.cells.bounds(piece.start + flagged[group])
             yield flagged[group], expectations(natural, self._layout, *bounds)
 
-    def _by_rows(self, natural: Natural, store: Callable[[Piece, Sums], None], with_posterior: bool) -> None:
-        """Sum over states and hand over the results of each piece."""
-        energy = _energy(natural)
+    def _by_rows(self, parameters: Parameters, with_posterior: bool) -> list[Array]:
+        """Log masses or posteriors of all rows, for each term."""
+        parameters.check(self._layout)
+        natural = parameters.natural()
+        energy, n_states = _energy(natural), 1 << natural.n_hidden
+        out = {id(term): np.empty((term.cells.n_rows, n_states) if with_posterior else term.cells.n_rows) for term in self._terms}
         while True:
             prepared = self._prepared
             factors, _ = prepared.plan.factors(natural)
             empty = _empty_sums(energy, factors, with_gradient=False)
 
-            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> tuple[int, Integers]:
-                piece = self._pieces[number]
-                n_rows = piece.stop - piece.start
-                wanted = np.empty((n_rows if with_posterior else 0, 2**natural.n_hidden))
-                blame = np.zeros_like(empty.blame)
-                sums = empty._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), posterior=wanted, blame=blame)
-                _sum_rows(prepared.chunk(number), np.zeros(n_rows), energy, factors, sums)
-                for rows, exact in self._enumerated(natural, piece, sums.flag):
-                    sums.log_mass[rows] = exact.log_mass
-                    if with_posterior:
-                        sums.posterior[rows] = exact.posterior
-                store(piece, sums)
-                return int(np.count_nonzero(sums.flag == INACCURATE)), blame
+            def one(number: int, prepared: Prepared = prepared, factors: Factors = factors, empty: Sums = empty) -> tuple[Sums, Piece]:
+                piece = prepared.pieces[number]
+                own = out[id(piece.term)][piece.start : piece.stop]
+                sums = empty._replace(flag=np.empty(piece.n_rows, np.int8), blame=np.zeros_like(empty.blame))
+                sums = sums._replace(posterior=own, log_mass=np.empty(piece.n_rows)) if with_posterior else sums._replace(log_mass=own)
+                _sum_rows(prepared.chunk(number), energy, factors, sums)
+                return sums, piece
 
-            found = list(self._map(one, range(len(self._pieces)), natural.n_hidden))
-            blame = np.sum([blame for _, blame in found], axis=0)
-            if not self._refine(prepared, sum(n for n, _ in found), natural.n_hidden, partial(_blamed, prepared.plan, factors, blame)):
-                return
+            found = list(self._map(one, range(len(prepared.pieces)), natural.n_hidden))
+            n_inaccurate = sum(int(np.count_nonzero(sums.flag == INACCURATE)) for sums, _ in found)
+            blame = np.sum([sums.blame for sums, _ in found], axis=0)
+            if not self._refine(prepared, n_inaccurate, natural.n_hidden, partial(_blamed, prepared.plan, factors, blame)):
+                break
+        for sums, piece in found:
+            for rows, exact in self._enumerated(natural, piece, sums.flag):
+                (sums.posterior if with_posterior else sums.log_mass)[rows] = exact.posterior if with_posterior else exact.log_mass
+        parts = list(out.values())
+        return np.split(np.concatenate(parts), np.cumsum(self._sizes)[:-1]) if len(parts) < len(self._sizes) else parts
 
     def _refine(self, prepared: Prepared, n_inaccurate: int, n_hidden: int, blamed: Callable[[], Booleans]) -> bool:
         """Halve the panels because of which too many rows could not rely on the grid, if memory allows."""
@@ -264,10 +245,9 @@ class LogMassSum:
 
     # --- threads ----------------------------------------------------------------------------------------------------
 
-    def _n_slices(self, n_hidden: int) -> int:
-        """Into how many independent sums the rows are cut; each has an adjoint of its own, which is large for many states."""
-        most = 8 if n_hidden <= 8 else 4 if n_hidden <= 11 else 2
-        return max(1, min(most, len(self._pieces))) if self._work(n_hidden) >= _WORTH_THREADS else 1
+    def _n_slices(self, n_strips: int, n_hidden: int) -> int:
+        """Into how many independent sums the rows are cut; each has an adjoint of its own."""
+        return max(1, min(_SLICES, n_strips)) if self._work(n_hidden) >= _WORTH_THREADS else 1
 
     def _work(self, n_hidden: int) -> int:
         return self._n_rows << n_hidden
@@ -326,13 +306,26 @@ def posterior(parameters: Parameters, cells: Cells, n_threads: int | None = None
     return LogMassSum([Term.uniform(cells, 1.0)], n_threads).posteriors(parameters)[0]
 
 
-def _sum_rows(chunk: Chunk, weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
+def _add_up_strips(prepared: Prepared, energy: Energy, factors: Factors, numbers: Iterable[int]) -> tuple[Sums, list[Unrepresented]]:
+    """Sum over the hidden states of the rows of some strips."""
+    sums = _empty_sums(energy, factors)
+    unrepresented = []
+    for number in numbers:
+        strip = prepared.strips[number]
+        sums = sums._replace(flag=np.zeros(len(strip) * strip[0].n_rows, np.int8))
+        sum_blocks(prepared.row_blocks(number, energy.hidden_bias.size), energy, factors, sums)
+        if sums.flag.any():
+            unrepresented += [Unrepresented(piece, flag) for piece, flag in zip(strip, np.split(sums.flag, len(strip)), strict=True)]
+    return sums, unrepresented
+
+
+def _sum_rows(chunk: Chunk, energy: Energy, factors: Factors, sums: Sums) -> None:
     """Sum over the hidden states of all rows of a chunk, by patterns where that pays and no posterior is wanted."""
     if sums.posterior.shape[0] or energy.hidden_bias.size < _FEWEST_FOR_PATTERNS:
-        sum_states(chunk, np.arange(weights.size), weights, energy, factors, sums)
+        sum_states(chunk, np.arange(sums.flag.size), energy, factors, sums)
     else:
-        sum_patterns(chunk, chunk.patterns, weights, energy, factors, sums)
-        sum_states(chunk, chunk.others, weights, energy, factors, sums)
+        sum_patterns(chunk, chunk.patterns, np.empty(0), energy, factors, sums)
+        sum_states(chunk, chunk.others, energy, factors, sums)
 
 
 def _blamed(plan: FactorPlan, factors: Factors, blame: Integers) -> Booleans:

@@ -1,6 +1,7 @@
-"""Rows of a chunk as tables by halves see them, and the loops over low states that both sweeps over such rows are made of.
+"""Rows of a chunk as tables by halves see them.
 
-The sweeps are :mod:`harmonium.engine.half_sum` and :mod:`harmonium.engine.half_adjoint`.
+Rows are of two kinds. For most of them all that is no product over hidden units is a matrix that many rows share, high states by low
+states (:mod:`harmonium.engine.half_groups`); the others need a pass over all of their states (:mod:`harmonium.engine.half_sum`).
 """
 
 from __future__ import annotations
@@ -10,149 +11,110 @@ from typing import NamedTuple
 import numpy as np
 
 from harmonium.engine.assembly import Chunk
+from harmonium.engine.factors import FactorPlan
+from harmonium.engine.half_parts import PartNodes, part_nodes
 from harmonium.engine.panels import NODES
+from harmonium.engine.pattern_sum import means_of_units
+from harmonium.engine.state_sum import WORTH_BLAME
 from harmonium.numerics.compilation import compiled
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array, Booleans, Integers
 
-__all__ = [
-    "Places",
-    "RowTotals",
-    "add_whole",
-    "coefficients",
-    "copied",
-    "n_units",
-    "places",
-    "product",
-    "scaled",
-    "times_cell",
-    "times_shared",
-]
+__all__ = ["LARGEST_SUM", "Places", "blame_cell", "doubtful_rows", "n_units", "places", "subtract_means"]
 
-
-class RowTotals(NamedTuple):
-    """What the first sweep tells the second about each row of a chunk.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (n_rows, n_low_states) and (n_rows, n_high_states)
-        Weights of the states from the fields, as an outer product.
-    share : ndarray of shape (n_rows,)
-        The row's weight over its sum, zero for a row that was not summed or has nothing tabulated.
-    """
-
-    low: Array
-    high: Array
-    share: Array
+LARGEST_SUM = 1e200  # a scaled sum can get so large only where an endpoint's integrand has a peak far above all nodes of its table
 
 
 class Places(NamedTuple):
-    """Where :class:`HalfTables` have what a chunk refers to, and the chunk's parts of panels in the order of panels.
+    """Where :class:`harmonium.engine.half_tables.HalfTables` have what a chunk refers to, and which rows are summed how.
 
     Attributes
     ----------
-    node : ndarray of shape (n_parts + 1,)
-        The first node of each part.
-    weights : ndarray of shape (n_parts + 1, NODES)
-        Weights of its panel's nodes, as in the chunk; the last part is an empty one.
+    nodes : PartNodes
+        The nodes of all parts.
     parts : ndarray of shape (n_cells, 2)
         Each cell's parts of panels as in the chunk, but a single one first, and an empty one for a cell that has none.
     whole, error : ndarray of shape (n_cells,)
         The first whole row of each cell and its row of the error table; a row of zeros where there is none.
+    table : ndarray of shape (n_cells,)
+        The number of the cell's table.
     n_tabulated : ndarray of shape (n_rows,)
         How many tabulated cells each row has.
-    number : ndarray of shape (n_cells,)
-        Tabulated cells counted from zero.
-    order : ndarray of shape (n_parts,)
-        Parts sorted by panel.
-    owner : ndarray of shape (n_parts,)
-        The number of the cell to which each part belongs.
-    first : ndarray of shape (n_panels of all tables + 1,)
-        Where each panel's parts begin in ``order``.
+    grouped : ndarray
+        Rows whose sum needs a matrix that they may share with others, those with the same one together.
+    others : ndarray
+        All other rows, in the chunk's order.
+    n_between : int
+        How many cells need integrals over single panels.
     """
 
-    node: Integers
-    weights: Array
+    nodes: PartNodes
     parts: Integers
     whole: Integers
     error: Integers
+    table: Integers
     n_tabulated: Integers
-    number: Integers
-    order: Integers
-    owner: Integers
-    first: Integers
+    grouped: Integers
+    others: Integers
+    n_between: int
 
 
-def places(chunk: Chunk, n_panels: int, n_tables: int) -> Places:
+def places(chunk: Chunk, plan: FactorPlan) -> Places:
     """Translate from tables that have all nodes, panels and suffixes of an endpoint together."""
-    n_rows = (NODES + 2) * n_panels
-    node = chunk.part_row - 2 * n_panels * (chunk.part_row // n_rows)
+    n_rows, n_panels, zeros = plan.grid.n_rows, plan.grid.n_panels, plan.n_error_rows
     parts = np.where(chunk.parts[:, :1] >= 0, chunk.parts, chunk.parts[:, ::-1])
-    parts[parts[:, 0] < 0, 0] = node.size
-    weights = np.concatenate([chunk.part_weights, np.zeros((1, NODES))])
-    zeros = 2 * n_panels * n_tables
-    whole = np.where(chunk.whole[:, 1] > 0, chunk.whole[:, 0] - NODES * n_panels * (chunk.whole[:, 0] // n_rows + 1), zeros)
+    parts[parts[:, 0] < 0, 0] = chunk.part_length.size
+    row, count = chunk.whole.T
+    whole = np.where(count > 0, row - NODES * n_panels * (row // n_rows + 1), zeros)
     error = np.where(chunk.error >= 0, chunk.error, zeros)
     counted = np.concatenate([[0], np.cumsum(chunk.shared < 0)])
-    number, n_tabulated = counted[1:] - 1, np.diff(counted[chunk.first_cell])
-    owner, order = np.empty(node.size, np.int64), np.argsort(node, kind="stable")
+    n_tabulated = np.diff(counted[chunk.first_cell])
+    alone = chunk.others[(n_tabulated[chunk.others] == 1) & (np.diff(chunk.first_cell)[chunk.others] == 1)]
+    cells = chunk.first_cell[alone]
+    alone = alone[np.lexsort((count[cells], whole[cells]))]
+    others = chunk.others[np.isin(chunk.others, alone, invert=True)]
+    between = (count > 0) & (whole % (2 * n_panels) < n_panels) & (chunk.shared < 0)
+    table = np.searchsorted(plan.tabulated_columns, chunk.column)
+    grouped = np.concatenate([chunk.patterns, alone])
+    return Places(part_nodes(chunk, plan), parts, whole, error, table, n_tabulated, grouped, others, int(between.sum()))
+
+
+@compiled()
+def doubtful_rows(chunk: Chunk, at: Places, doubtful: Booleans, n_panels: int) -> Booleans:
+    """Rows whose cells' errors have to be weighed by state, given the rows of the error table for which this is so."""
+    out = np.zeros(chunk.first_cell.size - 1, np.bool_)
+    for row in range(out.size):
+        for cell in range(chunk.first_cell[row], chunk.first_cell[row + 1]):
+            if chunk.shared[cell] < 0:
+                error = chunk.error[cell]  # is known for integrals from here to 1; for shorter ones it may be much larger than they are
+                out[row] |= error >= 0 and (doubtful[error] or at.whole[cell] != error)
+                for side in range(2):
+                    part = at.parts[cell, side]
+                    if 0 <= part < chunk.part_error.size:
+                        panel = chunk.part_error[part]
+                        out[row] |= doubtful[panel] or (error < 0 and panel % (2 * n_panels) != n_panels - 1)
+    return out
+
+
+@compiled()
+def blame_cell(chunk: Chunk, parts: Integers, cell: int, found: Array, total: float, out: Integers) -> None:
+    """Count, for each row of the error table, why a row is inaccurate; ``found`` are the errors of two parts and a whole."""
     for side in range(2):
-        cells = np.flatnonzero((chunk.parts[:, side] >= 0) & (chunk.shared < 0))
-        owner[chunk.parts[cells, side]] = number[cells]
-    first = np.searchsorted(node[order], NODES * np.arange(n_panels * n_tables + 1))
-    return Places(np.append(node, 0), weights, parts, whole, error, n_tabulated, number, order, owner, first)
+        part = parts[cell, side]
+        if 0 <= part < chunk.part_error.size:
+            out[chunk.part_error[part]] += found[side] > WORTH_BLAME * total
+    if chunk.error[cell] >= 0:
+        out[chunk.error[cell]] += found[2] > WORTH_BLAME * total
 
 
-# These take arrays, not the tuples that hold them: inside a loop, taking an array out of a tuple costs more than the work.
-# For the same reason both sweeps spell out how a cell's factor is put together: as a function with branches it would count references.
-
-
-@compiled(inline=True)
-def scaled(low: Array, row: int, high: float, out: Array) -> None:
-    """The states' weights that a row's fields give, for one high state."""
-    for i in range(out.size):
-        out[i] = high * low[row, i]
-
-
-@compiled(inline=True)
-def times_shared(factors: Array, row: int, b: int, out: Array) -> None:
-    """Multiply by the factor of a shared cell."""
-    for i in range(out.size):
-        out[i] *= factors[row, b, i]
-
-
-@compiled(inline=True)
-def coefficients(weights: Array, part: int, high: Array, b: int, node: int, out: Array) -> None:
-    """Weights of a panel's nodes in a part of it, for one high state."""
-    for k in range(NODES):
-        out[k] = weights[part, k] * high[b, node + k]
-
-
-@compiled(inline=True)
-def add_whole(whole: Array, row: int, b: int, out: Array, place: int) -> None:
-    """Add an integral over whole panels to a cell's factor."""
-    for i in range(out.shape[1]):
-        out[place, i] += whole[b, row, i]
-
-
-@compiled(inline=True)
-def copied(weights: Array, out: Array, number: int) -> None:
-    """Weights as they are, in row ``number``."""
-    for i in range(weights.size):
-        out[number, i] = weights[i]
-
-
-@compiled(inline=True)
-def times_cell(factors: Array, place: int, out: Array, number: int) -> None:
-    """Multiply row ``number`` by the factor of a tabulated cell."""
-    for i in range(out.shape[1]):
-        out[number, i] *= factors[place, i]
-
-
-@compiled(inline=True)
-def product(weights: Array, factors: Array, place: int, out: Array, number: int) -> None:
-    """Weights times the factor of a tabulated cell, in row ``number``."""
-    for i in range(weights.size):
-        out[number, i] = weights[i] * factors[place, i]
+@compiled()
+def subtract_means(low: Array, high: Array, scale: float, d: int, expected: Array, bias: Array, coupling: Array) -> None:
+    """Take a statistic's expectation off the gradient, given its sums by low and by high state, which are used up."""
+    n_low = n_units(low.size)
+    means_of_units(low, scale, expected, 0, n_low)
+    means_of_units(high, scale, expected, n_low, expected.size - n_low)
+    bias[d] -= scale * high[0]
+    for j in range(expected.size):
+        coupling[j, d] -= expected[j]
 
 
 @compiled(inline=True)

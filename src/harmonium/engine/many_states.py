@@ -6,20 +6,20 @@ The same sums as :mod:`harmonium.engine.state_sum` makes with few states, where 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from harmonium.engine.assembly import Chunk
-from harmonium.engine.factor_kernels import evaluate_shared, free_from_integral, integrate_free, subtract, subtract_cell
+from harmonium.engine.factor_kernels import SharedCells, evaluate_shared, free_from_integral, integrate_free, subtract_cell
 from harmonium.engine.factors import FactorPlan
-from harmonium.engine.half_adjoint import adjoint_by_halves
-from harmonium.engine.half_cells import Places, RowTotals, places
+from harmonium.engine.half_cells import Places, doubtful_rows
+from harmonium.engine.half_groups import sum_groups
+from harmonium.engine.half_parts import n_kinds
 from harmonium.engine.half_sum import sum_by_halves
-from harmonium.engine.half_tables import HalfTables, fill_halves, fill_whole
+from harmonium.engine.half_tables import HalfTables, fill_halves, fill_panels, fill_suffixes
 from harmonium.engine.parameters import Natural
-from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.state_sum import Energy, Factors, Sums
 from harmonium.typing import Array, Booleans, Integers
 
@@ -47,10 +47,8 @@ class ManyStates:
     means : ndarray
         Of shared cells' statistics, by state.
     tables : HalfTables
-    occupancy : ndarray of shape (n_shared, n_high_states, n_low_states)
+    occupancy : ndarray of shape (n_shared, n_states)
         How often each state occurs with each shared cell, added up over rows.
-    expected : ndarray of shape (n_tables, n_statistics, n_high_states, n_low_states)
-        Statistics of tabulated cells, added up over rows.
     mapped : callable
         Applies a function to some items, in order, on several threads where that helps.
     """
@@ -61,17 +59,13 @@ class ManyStates:
     means: Array
     tables: HalfTables
     occupancy: Array
-    expected: Array
     mapped: Mapped
+    _filled: list[bool] = field(default_factory=list)  # something in it: integrals over single panels are there
 
     @classmethod
-    def evaluate(cls, plan: FactorPlan, natural: Natural, mapped: Mapped) -> ManyStates:
-        """Evaluate all factors."""
-        n_hidden, described = natural.n_hidden, plan.tables
-        n_low = min(_LOW_UNITS, n_hidden)
-        n_states, shape = 1 << n_hidden, (1 << (n_hidden - n_low), 1 << n_low)
-        n_tables, n_nodes, n_columns = described.column.size, described.log_nodes.size, plan.layout.n_columns
-        n_whole = 2 * described.half_widths.size * n_tables
+    def evaluate(cls, plan: FactorPlan, natural: Natural, spare: list[HalfTables], mapped: Mapped) -> ManyStates:
+        """Evaluate all factors, in one of the ``spare`` tables if there are any."""
+        n_states, n_columns = 1 << natural.n_hidden, plan.layout.n_columns
         factors = Factors(
             shared=np.empty((plan.n_shared, n_states)),
             shared_scale=np.empty(plan.n_shared),
@@ -80,86 +74,110 @@ class ManyStates:
             errors=np.empty((0, n_states)),
             tabulated_free=np.ones(n_columns, dtype=np.bool_),
         )
-        means = np.empty((plan.n_means, n_states))
-        low, by_node = np.empty((n_tables * n_nodes, shape[1])), np.empty((n_tables * n_nodes, shape[0]))
-        coupling = np.ascontiguousarray(natural.coupling)
-        for k, (column, first, last) in enumerate(zip(described.column, described.first, described.last, strict=True)):
-            own, nodes = slice(first, last), slice(k * n_nodes, (k + 1) * n_nodes)
-            at_nodes = described.at_nodes[k, : last - first]
-            scale = fill_halves(natural.bias[own], coupling[own], described.log_nodes, at_nodes, low[nodes], by_node[nodes])
-            factors.table_scale[column] = factors.shared_scale[described.free_row[k]] = scale
-        whole, errors = np.empty((shape[0], n_whole + 1, shape[1])), np.empty((shape[0], n_whole + 1, shape[1]))
-        whole[:, -1] = errors[:, -1] = 0.0
-        tables = HalfTables(low, np.ascontiguousarray(by_node.T), whole, errors)
-        list(mapped(lambda part: fill_whole(described.half_widths, part[0], part[1], tables), _ranges(shape[0])))
-        occupancy, expected = np.zeros((plan.n_shared, *shape)), np.zeros((n_tables, described.at_nodes.shape[1], *shape))
-        out = cls(plan, natural, factors, means, tables, occupancy, expected, mapped)
-        out._evaluate_shared(coupling)
+        shape = 1 << max(natural.n_hidden - _LOW_UNITS, 0), 1 << min(_LOW_UNITS, natural.n_hidden)
+        tables = spare.pop() if spare else _empty_tables(plan, *shape)
+        if (tables.high.shape[0], tables.low.shape[1]) != shape:
+            tables = _empty_tables(plan, *shape)
+        out = cls(plan, natural, factors, np.empty((plan.n_means, n_states)), tables, np.zeros((plan.n_shared, n_states)), mapped)
+        out._fill_tables()
+        out._evaluate_shared()
         return out
 
-    def _evaluate_shared(self, coupling: Array) -> None:
-        described, factors, n_panels = self.plan.tables, self.factors, self.plan.grid.n_panels
-        for k, (column, row) in enumerate(zip(described.column, described.free_row, strict=True)):
+    def _fill_tables(self) -> None:
+        described, tables, natural, factors = self.plan.tables, self.tables, self.natural, self.factors
+        n_nodes, n_tables, n_high = described.log_nodes.size, described.column.size, self.tables.high.shape[0]
+        by_node, coupling = np.empty((n_tables * n_nodes, n_high)), np.ascontiguousarray(natural.coupling)
+        for k, (column, first, last) in enumerate(zip(described.column, described.first, described.last, strict=True)):
+            own, at_nodes = slice(first, last), described.at_nodes[k, : last - first]
+            scale = fill_halves(natural.bias[own], coupling[own], described.log_nodes, at_nodes, k * n_nodes, by_node, tables)
+            factors.table_scale[column] = factors.shared_scale[described.free_row[k]] = scale
+        tables.high[:] = by_node.T
+        list(self.mapped(lambda part: fill_suffixes(described.half_widths, n_tables, part[0], part[1], tables), _ranges(n_high)))
+
+    def _fill_panels(self) -> None:
+        """Integrals over single panels, once they are needed."""
+        if not self._filled:
+            half_widths, n_tables = self.plan.tables.half_widths, self.plan.tables.column.size
+            ranges = _ranges(self.tables.high.shape[0])
+            list(self.mapped(lambda part: fill_panels(half_widths, n_tables, part[0], part[1], self.tables), ranges))
+            self._filled.append(True)
+
+    def _evaluate_shared(self) -> None:
+        described, factors, n_panels, cells = self.plan.tables, self.factors, self.plan.grid.n_panels, self.plan.cells
+        bias, coupling = self.natural.bias, np.ascontiguousarray(self.natural.coupling)
+        whole, errors = self._by_row()
+        for k, (column, row, place) in enumerate(zip(described.column, described.free_row, described.place, strict=True)):
             suffix = n_panels * (2 * k + 1)
-            integral, error = self.tables.whole[:, suffix].ravel(), self.tables.errors[:, suffix].ravel()
-            factors.tabulated_free[column] = free_from_integral(integral, error, row, factors)
-            if not factors.tabulated_free[column]:
-                integrate_free(self.natural.bias, coupling, described, k, factors, self.means)
-        evaluate_shared(self.natural.bias, coupling, self.plan.cells, factors, self.means)
+            integral = whole[suffix, 0]
+            factors.tabulated_free[column] = free_from_integral(integral, errors[suffix], row, factors)
+            if factors.tabulated_free[column]:
+                own = slice(place, place + described.last[k] - described.first[k])
+                self.means[own] = whole[suffix, 1 : 1 + described.last[k] - described.first[k]] / np.maximum(integral, 1e-300)
+            else:
+                integrate_free(bias, coupling, described, k, factors, self.means)
+        parts = [SharedCells(*(values[begin:end] for values in cells)) for begin, end in _ranges(cells.code.size)]  # type: ignore[arg-type]
+        list(self.mapped(lambda part: evaluate_shared(bias, coupling, part, factors, self.means), parts))
 
-    def add_up(self, chunk: Chunk, weights: Array, energy: Energy, empty: Callable[[], Sums], is_last: bool) -> Sums:
-        """Sum over the hidden states of all rows of a chunk, the last of which completes what free cells add to the gradient."""
-        sums, shared = empty(), self.factors.shared.reshape(self.occupancy.shape)
-        at = places(chunk, self.plan.grid.n_panels, self.expected.shape[0])
-        n_rows, (_, n_high, n_low) = weights.size, self.occupancy.shape
-        known = RowTotals(np.empty((n_rows, n_low)), np.empty((n_rows, n_high)), np.zeros(n_rows))
+    def _by_row(self) -> tuple[Array, Array]:
+        """Integrals over whole panels, (rows, the integrand and times its statistics, states), and errors (rows, states)."""
+        n_states, n_kinds = self.occupancy.shape[1], 1 + self.tables.statistics.shape[0]
+        return self.tables.whole.reshape(-1, n_kinds, n_states), self.tables.errors.reshape(-1, n_states)
 
-        def forward(rows: tuple[Integers, Integers]) -> Sums:
+    def add_up(self, chunk: Chunk, at: Places, weights: Array, energy: Energy, empty: Callable[[], Sums]) -> Sums:
+        """Sum over the hidden states of all rows of a chunk."""
+        sums, described = empty(), self.plan.tables
+        if at.n_between:
+            self._fill_panels()
+        doubtful: Booleans = np.asarray(self.tables.doubtful.any(axis=1))
+        in_doubt = doubtful_rows(chunk, at, doubtful, self.plan.grid.n_panels)
+
+        def add_up(rows: tuple[Integers, Integers]) -> Sums:
             own = empty()._replace(log_mass=sums.log_mass, flag=sums.flag)
-            sum_patterns(chunk, rows[0], weights, energy, self.factors, own)
-            sum_by_halves(chunk, at, rows[1], weights, energy, self.factors, self.tables, shared, known, own)
+            given = (weights, in_doubt, energy, self.factors, self.tables, described.first, described.last)
+            sum_groups(chunk, at, rows[0], *given, own)
+            sum_by_halves(chunk, at, rows[1], *given, own)
             return own
 
-        slices = zip(np.array_split(chunk.patterns, _SLICES), np.array_split(chunk.others, _SLICES), strict=True)
-        for part in self.mapped(forward, list(slices)):
+        cost = np.cumsum(0.01 + at.n_tabulated[at.others])
+        cuts = np.searchsorted(cost, cost[-1:] * np.arange(1, _SLICES) / _SLICES) if cost.size else np.zeros(_SLICES - 1, np.int64)
+        slices = zip(np.array_split(at.grouped, _SLICES), np.split(at.others, cuts), strict=True)
+        for part in self.mapped(add_up, list(slices)):
             for total, addend in zip(sums[3:], part[3:], strict=True):
                 np.add(total, addend, out=total)
-        self.occupancy[:] += sums.occupancy.reshape(self.occupancy.shape)
-        self._add_adjoint(chunk, at, shared, known, is_last)
+        self.occupancy[:] += sums.occupancy
         return sums
 
-    def _add_adjoint(self, chunk: Chunk, at: Places, shared: Array, known: RowTotals, is_last: bool) -> None:
-        described = self.plan.tables
-        free_row = np.where(is_last & self.factors.tabulated_free[described.column], described.free_row, -1)
-        if not at.number.size and not is_last:
-            return
-
-        def back(part: tuple[int, int]) -> None:
-            rows, into = chunk.others, (self.occupancy, free_row, self.expected)
-            given = (self.tables, shared, known, described.half_widths, described.at_nodes)
-            adjoint_by_halves(chunk, at, rows, part[0], part[1], *given, *into)
-
-        list(self.mapped(back, _ranges(known.high.shape[1])))
-
     def pull_back(self, bias: Array, coupling: Array) -> None:
-        """Add what the unobserved cells contribute to the gradient, whose couplings are by hidden unit (eq. 11)."""
-        described, cells, occupancy = self.plan.tables, self.plan.cells, self.occupancy.reshape(self.factors.shared.shape)
-        for k, (column, first, last) in enumerate(zip(described.column, described.first, described.last, strict=True)):
-            if not self.factors.tabulated_free[column]:
-                subtract_cell(occupancy, described.free_row[k], self.means, described.place[k], first, last, bias, coupling)
-            for d in range(first, last):
-                subtract(self.expected[k, d - first].ravel(), d, bias, coupling)
-        for c in range(cells.code.size):
-            subtract_cell(occupancy, cells.row[c], self.means, cells.place[c], cells.first[c], cells.last[c], bias, coupling)
+        """Add what the shared cells contribute to the gradient, whose couplings are by hidden unit (eq. 11)."""
+        described, cells = self.plan.tables, self.plan.cells
+        shared = [zip(described.free_row, described.place, described.first, described.last, strict=True)]
+        shared += [zip(cells.row, cells.place, cells.first, cells.last, strict=True)]
+        for row, place, first, last in (cell for some in shared for cell in some):
+            subtract_cell(self.occupancy, row, self.means, place, first, last, bias, coupling)
 
     def blamed(self, blame: Integers) -> Booleans:
         """Panels that were not accurate enough for some row, given how often each row of the error table was to blame."""
-        grid, n_tables = self.plan.grid, self.expected.shape[0]
-        by_row = (np.moveaxis(table[:, :-1], 1, 0).reshape(blame.size, -1) for table in (self.tables.whole, self.tables.errors))
-        whole, errors = (np.split(table, n_tables) for table in by_row)
-        parts = zip(np.split(blame, n_tables), errors, whole, strict=True)
+        grid, n_tables = self.plan.grid, self.plan.tables.column.size
+        whole, errors = self._by_row()
+        parts = zip(np.split(blame, n_tables), np.split(errors[:-1], n_tables), np.split(whole[:-1, 0], n_tables), strict=True)
         out: Booleans = np.any([grid.blamed(counts, error, own[grid.n_panels :]) for counts, error, own in parts], axis=0)
         return out
+
+
+def _empty_tables(plan: FactorPlan, n_high: int, n_low: int) -> HalfTables:
+    described = plan.tables
+    n_nodes, n_rows = described.column.size * described.log_nodes.size, plan.n_error_rows + 1
+    n_statistics = n_kinds(plan) - 1
+    out = HalfTables(
+        low=np.empty((n_nodes, n_low)),
+        high=np.empty((n_high, n_nodes)),
+        statistics=np.zeros((n_statistics, n_nodes)),
+        whole=np.empty((n_rows * (1 + n_statistics) * n_high, n_low)),
+        errors=np.empty((n_rows * n_high, n_low)),
+        doubtful=np.zeros((n_rows, n_high), np.bool_),
+    )
+    out.whole[-(1 + n_statistics) * n_high :] = out.errors[-n_high:] = 0.0
+    return out
 
 
 def _ranges(n: int) -> list[tuple[int, int]]:

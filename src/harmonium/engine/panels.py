@@ -258,22 +258,17 @@ def fill_nodes(bases: Array, off: Array, on: Array, table: Array) -> None:
             half *= 2
 
 
-@compiled(sums=True)
-def _panel_sums(table: Array, panel: int, half_width: float, total: Array, last: Array, last_but_one: Array) -> None:
-    """The integral over a panel and the last two Legendre coefficients, for all states."""
-    for i in range(total.size):
-        total[i] = last[i] = last_but_one[i] = 0.0
-    for q in range(0, NODES, 4):
-        node = NODES * panel + q
-        for i in range(total.size):
-            v0, v1, v2, v3 = table[node, i], table[node + 1, i], table[node + 2, i], table[node + 3, i]
-            total[i] += WEIGHTS[q] * v0 + WEIGHTS[q + 1] * v1 + WEIGHTS[q + 2] * v2 + WEIGHTS[q + 3] * v3
-            last[i] += TO_LAST[q] * v0 + TO_LAST[q + 1] * v1 + TO_LAST[q + 2] * v2 + TO_LAST[q + 3] * v3
-            last_but_one[i] += (
-                TO_LAST_BUT_ONE[q] * v0 + TO_LAST_BUT_ONE[q + 1] * v1 + TO_LAST_BUT_ONE[q + 2] * v2 + TO_LAST_BUT_ONE[q + 3] * v3
-            )
-    for i in range(total.size):
-        total[i] *= half_width
+@compiled(sums=True, inline=True)
+def _combine_nodes(table: Array, panel: int, weights: Array, scale: float, out: Array) -> None:
+    """A combination of a panel's node values for all states; six nodes at a time, since the compiler cannot tell more arrays apart."""
+    for i in range(out.size):
+        out[i] = 0.0
+    for q in range(0, NODES, 6):
+        node, w0, w1, w2 = NODES * panel + q, scale * weights[q], scale * weights[q + 1], scale * weights[q + 2]
+        w3, w4, w5 = scale * weights[q + 3], scale * weights[q + 4], scale * weights[q + 5]
+        for i in range(out.size):
+            low = w0 * table[node, i] + w1 * table[node + 1, i] + w2 * table[node + 2, i]
+            out[i] += low + w3 * table[node + 3, i] + w4 * table[node + 4, i] + w5 * table[node + 5, i]
 
 
 @compiled()
@@ -289,7 +284,9 @@ def fill_table(bias: Array, coupling: Array, log_nodes: Array, statistics: Array
     panel_row, suffix_row = n_nodes, n_nodes + n_panels
     total, last, last_but_one = np.empty(n_states), np.empty(n_states), np.empty(n_states)
     for panel in range(n_panels - 1, -1, -1):
-        _panel_sums(table, panel, half_widths[panel], total, last, last_but_one)
+        _combine_nodes(table, panel, WEIGHTS, half_widths[panel], total)
+        _combine_nodes(table, panel, TO_LAST, 1.0, last)
+        _combine_nodes(table, panel, TO_LAST_BUT_ONE, 1.0, last_but_one)
         is_last = panel + 1 == n_panels
         for i in range(n_states):
             interpolation = abs(last[i]) + 0.0625 * abs(last_but_one[i])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf, nextafter
 
 import numpy as np
 
@@ -94,8 +95,13 @@ class Parameters:
         """Refuse parameters of another layout, and values outside their bounds."""
         if self.layout != layout:
             raise ValueError(f"parameters and cells must have the same layout; found {self.layout} and {layout}")
-        for declared, values in self.declared():
-            refusal = declared.refusal(values)
+        declared = list(self.declared())
+        lowest = [nextafter(one.lowest, inf) if one.exclusive else one.lowest for one, _ in declared]
+        vector = np.concatenate([values.ravel() for _, values in declared])
+        if np.isfinite(vector).all() and (vector >= np.repeat(lowest, [values.size for _, values in declared])).all():
+            return  # one look at all of them is quicker than one at each
+        for one, values in declared:
+            refusal = one.refusal(values)
             if refusal is not None:
                 raise ValueError(refusal)
 
@@ -141,8 +147,9 @@ class Parameters:
         constant = 0.0
         for block, own in zip(self.layout.blocks, self.blocks, strict=True):
             part = block.unit.canonical(own)
-            bias[block.statistics] = part.bias.reshape(-1)
-            coupling[block.statistics] = part.coupling.reshape(bias[block.statistics].size, self.n_hidden)
+            own_bias = part.bias.reshape(-1)
+            bias[block.statistics] = own_bias
+            coupling[block.statistics] = part.coupling.reshape(own_bias.size, self.n_hidden)
             constant += part.constant
         return Natural(bias, coupling, self.hidden_bias, constant)
 

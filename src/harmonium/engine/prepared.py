@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk, assemble
 from harmonium.engine.factors import FactorPlan
+from harmonium.engine.half_cells import Places, places
+from harmonium.engine.half_tables import HalfTables
 from harmonium.engine.panels import Grid
+from harmonium.engine.row_blocks import RowBlocks, row_blocks
 from harmonium.engine.state_sum import INACCURATE
 from harmonium.typing import Array, Integers
 
-__all__ = ["Piece", "Prepared", "Term", "Unrepresented", "cut_into_pieces", "merged"]
+__all__ = ["Piece", "Prepared", "Term", "Unrepresented", "cut_into_pieces", "cut_into_strips", "merged"]
 
 _CHUNK_ROWS = 2048
 _ROWS_TO_LOOK_AT, _FEW_ENOUGH = 2000, 0.8  # equal rows are sought in all of a table if so many of these are distinct, at most
@@ -80,9 +84,24 @@ def _distinct_rows(cells: Cells) -> tuple[Integers, Integers]:
 class Piece:
     """Rows start to stop of a term."""
 
-    term: int
+    term: Term
     start: int
     stop: int
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return self.stop - self.start
+
+    @property
+    def weights(self) -> Array:
+        """Of its rows."""
+        return np.array(self.term.weights[self.start : self.stop])
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Of its rows' cells."""
+        return self.term.cells.bounds(slice(self.start, self.stop))
 
 
 @dataclass(frozen=True)
@@ -90,7 +109,6 @@ class Unrepresented:
     """Flags of a piece's rows, some of which the tables cannot represent."""
 
     piece: Piece
-    weights: Array
     flag: NDArray[np.int8]
 
     @property
@@ -100,31 +118,66 @@ class Unrepresented:
 
 
 class Prepared:
-    """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only chunks are added."""
+    """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only rows are added.
 
-    def __init__(self, terms: list[Term], pieces: list[Piece], plan: FactorPlan) -> None:
-        self._terms = terms
-        self._pieces = pieces
+    Parameters
+    ----------
+    pieces : list of Piece
+        All rows.
+    strips : list of tuple of Piece
+        All rows again; two pieces side by side where their rows differ in the outcomes only.
+    plan : FactorPlan
+    """
+
+    def __init__(self, pieces: list[Piece], strips: list[tuple[Piece, ...]], plan: FactorPlan) -> None:
+        self.pieces = pieces
+        self.strips = strips
         self.plan = plan
         self.n_uses = 0
-        self._kept: dict[int, Chunk] = {}
+        self._kept: dict[tuple[int, ...], Any] = {}
         self._kept_bytes = 0
+        self._places: dict[int, Places] = {}
+        self.spare_tables: list[HalfTables] = []  # memory for many states, which is large; threads take turns
 
     def on(self, grid: Grid) -> Prepared:
         """The same on another grid."""
-        return Prepared(self._terms, self._pieces, self.plan.on(grid))
+        return Prepared(self.pieces, self.strips, self.plan.on(grid))
 
     def chunk(self, number: int) -> Chunk:
         """The assembled rows of a piece, kept while memory allows."""
-        chunk = self._kept.get(number)
-        if chunk is None:
-            piece, plan = self._pieces[number], self.plan
-            lower, upper = self._terms[piece.term].cells.bounds(slice(piece.start, piece.stop))
-            chunk = assemble(plan.layout, lower, upper, plan.grid, plan.table_row, plan.error_row, plan.sharing)
-            if self._kept_bytes + chunk.n_bytes <= _KEPT_BYTES:
-                self._kept_bytes += chunk.n_bytes
-                self._kept[number] = chunk
+        chunk: Chunk = self._kept_or_made((number,), lambda: self._assembled(self.pieces[number]))
         return chunk
+
+    def places(self, number: int) -> Places:
+        """Where tables by halves have what a piece refers to; kept if the piece is."""
+        found = self._places.get(number)
+        if found is None:
+            found = places(self.chunk(number), self.plan)
+            if (number,) in self._kept:
+                self._places[number] = found
+        return found
+
+    def row_blocks(self, number: int, n_hidden: int) -> RowBlocks:
+        """The rows of a strip laid out for few hidden states, kept while memory allows."""
+        rows: RowBlocks = self._kept_or_made((number, n_hidden), lambda: self._laid_out(self.strips[number], n_hidden))
+        return rows
+
+    def _kept_or_made(self, key: tuple[int, ...], make: Callable[[], Any]) -> Any:
+        found = self._kept.get(key)
+        if found is None:
+            found = make()
+            if self._kept_bytes + found.n_bytes <= _KEPT_BYTES:
+                self._kept_bytes += found.n_bytes
+                self._kept[key] = found
+        return found
+
+    def _assembled(self, piece: Piece) -> Chunk:
+        plan = self.plan
+        return assemble(plan.layout, *piece.bounds, plan.grid, plan.table_row, plan.error_row, plan.sharing)
+
+    def _laid_out(self, strip: tuple[Piece, ...], n_hidden: int) -> RowBlocks:
+        chunks, bounds = [self._assembled(piece) for piece in strip], [piece.bounds for piece in strip]
+        return row_blocks(self.plan.layout, chunks, bounds, np.stack([piece.weights for piece in strip]), n_hidden)
 
 
 def merged(terms: Sequence[Term]) -> list[Term]:
@@ -141,7 +194,30 @@ def merged(terms: Sequence[Term]) -> list[Term]:
 def cut_into_pieces(terms: Sequence[Term]) -> list[Piece]:
     """Rows in pieces that are worked on at once."""
     return [
-        Piece(number, start, min(start + _CHUNK_ROWS, term.cells.n_rows))
-        for number, term in enumerate(terms)
+        Piece(term, start, min(start + _CHUNK_ROWS, term.cells.n_rows))
+        for term in terms
         for start in range(0, term.cells.n_rows, _CHUNK_ROWS)
     ]
+
+
+def cut_into_strips(terms: Sequence[Term]) -> list[tuple[Piece, ...]]:
+    """Rows in pieces, two of them side by side where terms have the same covariates, as numerator and denominator of training do."""
+    left, strips = list(terms), []
+    while left:
+        first = left.pop(0)
+        second = next((term for term in left if _differ_in_outcomes_only(first.cells, term.cells)), None)
+        if second is not None:
+            left = [term for term in left if term is not second]
+            strips += list(zip(cut_into_pieces([first]), cut_into_pieces([second]), strict=True))
+    paired = {id(piece.term) for strip in strips for piece in strip}
+    others = merged([term for term in terms if id(term) not in paired])
+    return strips + [(piece,) for piece in cut_into_pieces(others)]
+
+
+def _differ_in_outcomes_only(recorded: Cells, other: Cells) -> bool:
+    """Whether tables share the arrays of their covariates, and the second has no outcomes that were observed."""
+    layout = recorded.layout
+    pairs = zip(layout.blocks, recorded.lower, other.lower, recorded.upper, other.upper, strict=True)
+    return bool(layout.n_outcomes) and all(
+        not (low == high).any() if block.outcome else old_low is low and old_high is high for block, old_low, low, old_high, high in pairs
+    )

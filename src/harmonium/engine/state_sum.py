@@ -1,4 +1,4 @@
-"""The sum over hidden states of assembled rows, and its adjoint (eq. 5 and eq. 11).
+"""The sum over hidden states of assembled rows, one by one (eq. 5). For its adjoint see :mod:`harmonium.engine.block_sum`.
 
 For each row the weights of all states are built by doubling from the H fields, multiplied by the factor of every unobserved
 cell, and summed. Everything is scaled so that no factor exceeds one; a row whose sum gets too small for that, or for which an
@@ -22,7 +22,9 @@ __all__ = [
     "INACCURATE",
     "SMALLEST_SUM",
     "SUMMED",
+    "TOLERANCE",
     "UNDERFLOWN",
+    "WORTH_BLAME",
     "Energy",
     "Factors",
     "Sums",
@@ -166,19 +168,6 @@ def add_up(values: Array, start: int, stop: int) -> float:
     return total
 
 
-@compiled(inline=True)
-def _expected_hidden(posterior: Array, work: Array, expected: Array) -> None:
-    """Mean of every hidden unit, folding the states in half once for each unit."""
-    half = posterior.size
-    for i in range(half):
-        work[i] = posterior[i]
-    for j in range(expected.size - 1, -1, -1):
-        half //= 2
-        expected[j] = add_up(work, half, 2 * half)
-        for i in range(half):
-            work[i] += work[half + i]
-
-
 @compiled(sums=True, inline=True)
 def _combine(table: Array, first: int, count: int, out: Array, place: int) -> None:
     """Start a tabulated cell's factor, in row ``place`` of ``out``, with the sum of its whole rows of the table."""
@@ -191,43 +180,13 @@ def _combine(table: Array, first: int, count: int, out: Array, place: int) -> No
 
 @compiled(sums=True, inline=True)
 def _combine_part(table: Array, first: int, weights: Array, part: int, out: Array, place: int) -> None:
-    """Add part of a panel: a combination of its nodes' rows, all in one loop, since with few states a loop costs more than its body."""
-    w0, w1, w2, w3, w4, w5 = (weights[part, 0], weights[part, 1], weights[part, 2], weights[part, 3], weights[part, 4], weights[part, 5])
-    w6, w7, w8, w9, w10, w11 = (
-        weights[part, 6],
-        weights[part, 7],
-        weights[part, 8],
-        weights[part, 9],
-        weights[part, 10],
-        weights[part, 11],
-    )
-    for i in range(out.shape[1]):
-        low = w0 * table[first, i] + w1 * table[first + 1, i] + w2 * table[first + 2, i] + w3 * table[first + 3, i]
-        middle = w4 * table[first + 4, i] + w5 * table[first + 5, i] + w6 * table[first + 6, i] + w7 * table[first + 7, i]
-        high = w8 * table[first + 8, i] + w9 * table[first + 9, i] + w10 * table[first + 10, i] + w11 * table[first + 11, i]
-        out[place, i] += low + middle + high
-
-
-@compiled(sums=True, inline=True)
-def _scatter(adjoint: Array, first: int, count: int, by_factor: Array, place: int) -> None:
-    """The adjoint of :func:`_combine`."""
-    for row in range(first, first + count):
-        for i in range(by_factor.shape[1]):
-            adjoint[row, i] += by_factor[place, i]
-
-
-@compiled(sums=True, inline=True)
-def _scatter_part(adjoint: Array, first: int, weights: Array, part: int, by_factor: Array, place: int) -> None:
-    """The adjoint of :func:`_combine_part`."""
-    for k in range(0, NODES, 4):
-        row = first + k
-        w0, w1, w2, w3 = weights[part, k], weights[part, k + 1], weights[part, k + 2], weights[part, k + 3]
-        for i in range(by_factor.shape[1]):
-            value = by_factor[place, i]
-            adjoint[row, i] += w0 * value
-            adjoint[row + 1, i] += w1 * value
-            adjoint[row + 2, i] += w2 * value
-            adjoint[row + 3, i] += w3 * value
+    """Add part of a panel: a combination of its nodes' rows, six at a time, since the compiler cannot tell more arrays apart."""
+    for k in range(0, NODES, 6):
+        row, w0, w1, w2 = first + k, weights[part, k], weights[part, k + 1], weights[part, k + 2]
+        w3, w4, w5 = weights[part, k + 3], weights[part, k + 4], weights[part, k + 5]
+        for i in range(out.shape[1]):
+            low = w0 * table[row, i] + w1 * table[row + 1, i] + w2 * table[row + 2, i]
+            out[place, i] += low + w3 * table[row + 3, i] + w4 * table[row + 4, i] + w5 * table[row + 5, i]
 
 
 @compiled(sums=True, inline=True)
@@ -242,12 +201,6 @@ def _multiply(weights: Array, factors: Array, row: int) -> float:
 def _scale(values: Array, factor: float) -> None:
     for i in range(values.size):
         values[i] *= factor
-
-
-@compiled(inline=True)
-def _add_scaled(totals: Array, row: int, factor: float, values: Array) -> None:
-    for i in range(values.size):
-        totals[row, i] += factor * values[i]
 
 
 @compiled(inline=True)
@@ -277,18 +230,6 @@ def _cell_factor(
         part = parts[cell, side]
         if part >= 0:
             _combine_part(table, part_row[part], part_weights, part, out, place)
-
-
-@compiled(sums=True, inline=True)
-def _cell_adjoint(
-    whole: Integers, parts: Integers, part_row: Integers, part_weights: Array, cell: int, adjoint: Array, by_factor: Array, place: int
-) -> None:
-    """The adjoint of :func:`_cell_factor`."""
-    _scatter(adjoint, whole[cell, 0], whole[cell, 1], by_factor, place)
-    for side in range(2):
-        part = parts[cell, side]
-        if part >= 0:
-            _scatter_part(adjoint, part_row[part], part_weights, part, by_factor, place)
 
 
 @compiled(sums=True, inline=True)
@@ -331,20 +272,19 @@ def most_cells(first_cell: Integers) -> int:
 
 
 @compiled(sums=True)
-def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy, factors: Factors, sums: Sums) -> None:
+def sum_states(chunk: Chunk, rows: Integers, energy: Energy, factors: Factors, sums: Sums) -> None:
     """Sum over the hidden states of some rows of a chunk (eq. 5), with their probabilities (eq. 7) if wanted."""
     # Names of their own: taking an array out of a tuple inside the loop costs more than the loop's work with few states.
     statistics, first_cell, shared, column = chunk.statistics, chunk.first_cell, chunk.shared, chunk.column
     whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights
     error_row, part_error, part_length = chunk.error, chunk.part_error, chunk.part_length
     shared_factors, shared_scale, table, table_scale, errors, _ = factors
-    log_mass, posterior, flag, value, d_bias, d_coupling, d_hidden_bias, occupancy, adjoint, blame = sums
+    log_mass, posterior, flag, blame = sums.log_mass, sums.posterior, sums.flag, sums.blame
     bias, coupling, hidden_bias, constant = energy
     n_states = shared_factors.shape[1]
-    with_posterior, with_gradient = posterior.shape[0] > 0, value.size > 0
+    with_posterior = posterior.shape[0] > 0
     cell_factors = np.empty((most_cells(first_cell), n_states))
-    weights, work = np.empty(n_states), np.empty(n_states)
-    fields, expected = np.empty(hidden_bias.size), np.empty(hidden_bias.size)
+    weights, fields, expected = np.empty(n_states), np.empty(hidden_bias.size), np.empty(hidden_bias.size)
     for row in rows:
         begin, end = first_cell[row], first_cell[row + 1]
         flag[row] = SUMMED
@@ -376,17 +316,6 @@ def sum_states(chunk: Chunk, rows: Integers, row_weights: Array, energy: Energy,
                 flag[row] = INACCURATE
                 _blame(chunk, row, errors, cell_factors, blame)
                 continue
-            _expected_hidden(weights, work, expected)
         log_mass[row] = log_sum - visible_energy(statistics, row, bias) - constant
         if with_posterior:
             posterior[row, :] = weights
-        if with_gradient:
-            row_weight = row_weights[row]
-            value[0] += row_weight * log_mass[row]
-            add_observed(statistics, row, row_weight, expected, d_bias, d_coupling, d_hidden_bias)
-            for cell in range(begin, end):
-                if shared[cell] >= 0:
-                    _add_scaled(occupancy, shared[cell], row_weight, weights)
-                else:
-                    _scale(cell_factors[cell - begin], row_weight)
-                    _cell_adjoint(whole, parts, part_row, part_weights, cell, adjoint, cell_factors, cell - begin)

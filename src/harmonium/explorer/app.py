@@ -39,6 +39,11 @@ def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: boo
     dash.Dash
         Its ``server`` is a Flask application.
     """
+    if model.encoding.episodes is not None:
+        raise ValueError(
+            "the page does not show models with a terminal endpoint; use harmonium fit --report, or harmonium.plots.states and "
+            "harmonium.plots.incidence"
+        )
     schema = Schema.of(model, unit)
     average = curves_of(model, schema, [Patient.unknown(schema)])
     app = Dash(

@@ -9,11 +9,18 @@ from harmonium.errors import MetricWarning
 from harmonium.metrics import scorers
 from harmonium.metrics.brier import brier_score, integrated_brier_score
 from harmonium.metrics.calibration import DCalibration, d_calibration
+from harmonium.metrics.competing import (
+    aalen_johansen,
+    competing_concordance,
+    incidence_brier_score,
+    integrated_incidence_brier_score,
+)
 from harmonium.metrics.concordance import concordance_index, concordance_index_ipcw
 from harmonium.metrics.energy import energy_score
 from harmonium.metrics.evaluation import evaluate
 from harmonium.metrics.multi_endpoint import global_concordance, joint_concordance, local_concordance
 from harmonium.metrics.scorers import (
+    competing_concordance_scorer,
     concordance_index_ipcw_scorer,
     concordance_index_scorer,
     global_concordance_scorer,
@@ -24,16 +31,21 @@ from harmonium.metrics.scorers import (
     neg_d_calibration_scorer,
     neg_energy_score_scorer,
     neg_integrated_brier_score_scorer,
+    neg_integrated_incidence_brier_score_scorer,
 )
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
+from harmonium.metrics.states import state_brier_score
 from harmonium.metrics.times import central_times
 
 __all__ = [
     "DCalibration",
     "MetricWarning",
     "MultiEndpointStratifiedKFold",
+    "aalen_johansen",
     "brier_score",
     "central_times",
+    "competing_concordance",
+    "competing_concordance_scorer",
     "concordance_index",
     "concordance_index_ipcw",
     "concordance_index_ipcw_scorer",
@@ -43,7 +55,9 @@ __all__ = [
     "evaluate",
     "global_concordance",
     "global_concordance_scorer",
+    "incidence_brier_score",
     "integrated_brier_score",
+    "integrated_incidence_brier_score",
     "joint_concordance",
     "joint_concordance_scorer",
     "local_concordance",
@@ -53,5 +67,7 @@ __all__ = [
     "neg_d_calibration_scorer",
     "neg_energy_score_scorer",
     "neg_integrated_brier_score_scorer",
+    "neg_integrated_incidence_brier_score_scorer",
     "scorers",
+    "state_brier_score",
 ]

@@ -13,7 +13,7 @@ from harmonium.metrics.undefined import undefined
 from harmonium.table.product_limit import ProductLimit
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["IntegratedBrier", "at_times", "brier_score", "integrated", "integrated_brier_score"]
+__all__ = ["IntegratedBrier", "at_times", "brier_score", "integrated", "integrated_brier_score", "inverse_probability"]
 
 
 def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> Array:
@@ -189,7 +189,7 @@ class _Losses:
 
     def __init__(self, observed: Observed, censoring: ProductLimit) -> None:
         self._observed, self._censoring = observed, censoring
-        self._at_event = _inverse(censoring.between(observed.entry, observed.time))
+        self._at_event = inverse_probability(censoring.between(observed.entry, observed.time))
         self._entry = observed.entry if observed.has_late_entry else np.zeros(1)
 
     def at(self, time: float, survival: Array) -> tuple[Array, Booleans]:
@@ -197,11 +197,11 @@ class _Losses:
         observed = self._observed
         counted = observed.entered_before(time)
         had_event, event_free = observed.event & (observed.time <= time), (observed.time > time) & counted
-        weight = _inverse(self._censoring.between(self._entry, time))
+        weight = inverse_probability(self._censoring.between(self._entry, time))
         return np.where(had_event, survival**2 * self._at_event, np.where(event_free, (1.0 - survival) ** 2 * weight, 0.0)), counted
 
 
-def _inverse(probability: Array) -> Array:
+def inverse_probability(probability: Array) -> Array:
     """One over a probability; 0 where that is 0, as nobody can stand for those who were lost."""
     return np.divide(1.0, probability, out=np.zeros_like(probability), where=probability > 0.0)
 

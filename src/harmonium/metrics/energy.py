@@ -101,4 +101,4 @@ def _score(observed: Array, predicted: Array) -> float:
 
 
 def _subset(known: Endpoints, rows: Any) -> Endpoints:
-    return Endpoints(known.names, known.lower[rows], known.upper[rows], known.entry[rows])
+    return known.part(rows)

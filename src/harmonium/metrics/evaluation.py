@@ -10,6 +10,8 @@ import pandas as pd
 from harmonium.errors import MetricWarning, silenced
 from harmonium.metrics.brier import integrated
 from harmonium.metrics.calibration import calibration
+from harmonium.metrics.competing import is_prevented
+from harmonium.metrics.competing_evaluation import competing_row
 from harmonium.metrics.concordance import harrell, uno
 from harmonium.metrics.observed import Estimate, Observed, place_of, right_censored, something_observed
 from harmonium.metrics.predictions import Predictions
@@ -65,10 +67,11 @@ def evaluate(
 
         * ``rows`` in which something is known of the endpoint, and ``events`` seen at a time;
         * ``concordance``, ``concordance_ipcw``: Harrell's index and Uno's;
-        * ``integrated_brier_score``, and ``kaplan_meier_ibs``, that of the Kaplan-Meier curve for everybody;
+        * ``integrated_brier_score``, and ``kaplan_meier_ibs``, that of the Kaplan-Meier curve for everybody or, if a terminal event may
+          prevent the endpoint, of the Aalen-Johansen estimate;
         * ``d_calibration``, ``d_calibration_p``: its statistic and p-value;
         * ``log_likelihood``: mean over rows of ln p of this endpoint alone, the others being unknown. NaN if the model has none, if it
-          was not asked for, or if something is ``given``;
+          was not asked for, if something is ``given``, or if an endpoint is terminal;
         * with ``_se``, standard errors over subjects: of the indices by the infinitesimal jackknife, of means by the standard deviation.
           Weights for the censoring are taken as known.
 
@@ -78,6 +81,9 @@ def evaluate(
     -----
     Subjects that entered late are compared with the prediction given that there was no event until entry, S(t) / S(entry), and count
     from entry on. Rows whose event lies between two times count in the log-likelihood alone.
+
+    Where a terminal event may prevent an endpoint, predictions are cumulative incidences, those who have had the terminal event are known
+    to remain without the other, and D-calibration, which has no meaning there, is NaN.
 
     Examples
     --------
@@ -98,9 +104,12 @@ def evaluate(
     names = known.names if endpoints is None else (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
     places = [place_of(known.names, name) for name in names]
     predictions = Predictions(model, X, given)
-    with_likelihood = likelihood and given is None and hasattr(model, "log_likelihood")
+    with_likelihood = likelihood and given is None and not known.terminal and hasattr(model, "log_likelihood")
     rows = []
     for e, name in zip(places, names, strict=True):
+        if is_prevented(known, name):
+            rows.append(competing_row(known, e, train, predictions, times) | _columns("log_likelihood", Estimate(np.nan, np.nan)))
+            continue
         observed = right_censored(known, name)
         own_train, grid = observed if train is None else right_censored(train, name), grid_of(observed, times)
         brier = integrated(observed, own_train, predictions.survival(observed, grid), grid)

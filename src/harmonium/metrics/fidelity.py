@@ -25,6 +25,8 @@ __all__ = ["Fidelity", "fidelity"]
 _FOLDS = 5
 _MOST_CATEGORIES = 255  # that the classifier takes; levels beyond share the last one
 _SHOWN = 6
+_PRINTED = ["distance", "at", "until", "events_real", "events_synthetic"]
+_MEASURES_OVER_TIME = ["optimism", "absolute_optimism", "short_sightedness"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -39,7 +41,10 @@ class Fidelity:
     survival : DataFrame
         A row for each endpoint: ``distance``, the largest between the two Kaplan-Meier curves, and the time ``at`` which it is found;
         ``until``, the last time with somebody at risk in both tables, up to which they are compared; proportions of events, ``events_real``
-        and ``events_synthetic``. Few are at risk late, so a distance found there says little.
+        and ``events_synthetic``. Few are at risk late, so a distance found there says little. Then three measures
+        (Norcliffe et al. 2023, as in synthcity): ``optimism``, the mean over time of the synthetic curve minus the real one;
+        ``absolute_optimism``, the mean of the absolute difference; ``short_sightedness``, the part of the real follow-up by which the
+        synthetic one is shorter.
     marginals : DataFrame
         A row for each covariate: its ``kind``; ``distance``, between 0 and 1, of its distributions where it is known
         (Kolmogorov-Smirnov if numeric, else total variation); proportions missing, ``missing_real`` and ``missing_synthetic``.
@@ -57,7 +62,7 @@ class Fidelity:
         return "\n\n".join(
             [
                 f"Telling real from synthetic rows: AUC {self.auc:.3f} (0.5 if they are alike)",
-                "Survival: " + _most(self.survival, "distance"),
+                "Survival: " + _most(self.survival[_PRINTED], "distance"),
                 "Marginals: " + _most(self.marginals, "distance"),
                 "Associations: " + _most(self.associations, "difference"),
             ]
@@ -103,6 +108,8 @@ def fidelity(real: tuple[Any, Any], synthetic: tuple[Any, Any], *, random_state:
     References
     ----------
     Kelley, An unbiased correlation ratio measure, Proceedings of the National Academy of Sciences 21 (1935).
+
+    Norcliffe et al., SurvivalGAN: generating time-to-event data for survival analysis, AISTATS (2023).
 
     Bergsma, A bias-correction for Cramér's V and Tschuprow's T, Journal of the Korean Statistical Society 42 (2013).
 
@@ -255,10 +262,11 @@ def _survival(endpoints: Sequence[_Endpoint]) -> pd.DataFrame:
     rows = []
     for endpoint in endpoints:
         both = (endpoint.real, endpoint.synthetic)
-        apart = _between_curves(*(observed.curve() for observed in both))
-        rows.append((*apart, *(_proportion(observed.event[observed.known]) for observed in both)))
+        curves = [observed.curve() for observed in both]
+        events = [_proportion(observed.event[observed.known]) for observed in both]
+        rows.append((*_between_curves(*curves), *events, *_optimism(*curves)))
     index = pd.Index([endpoint.name for endpoint in endpoints], name="endpoint")
-    return pd.DataFrame(rows, index, columns=["distance", "at", "until", "events_real", "events_synthetic"])
+    return pd.DataFrame(rows, index, columns=[*_PRINTED, *_MEASURES_OVER_TIME])
 
 
 def _between_curves(real: ProductLimit, synthetic: ProductLimit) -> tuple[float, float, float]:
@@ -269,6 +277,19 @@ def _between_curves(real: ProductLimit, synthetic: ProductLimit) -> tuple[float,
     times = times[times <= min(real.last, synthetic.last)]
     distance = np.abs(real.at(times) - synthetic.at(times))
     return float(distance.max()), float(times[distance.argmax()]), float(times[-1])
+
+
+def _optimism(real: ProductLimit, synthetic: ProductLimit) -> tuple[float, float, float]:
+    """Mean difference of the curves over the time that both have, mean absolute difference, and the part of follow-up that is missing."""
+    if not real.times.size or not synthetic.times.size:
+        return np.nan, np.nan, np.nan
+    end = min(real.last, synthetic.last)
+    steps = np.union1d(real.times, synthetic.times)
+    edges = np.concatenate([[0.0], steps[(steps > 0.0) & (steps < end)], [end]])
+    difference, width = synthetic.at(edges[:-1]) - real.at(edges[:-1]), np.diff(edges)
+    if not end > 0.0:
+        return np.nan, np.nan, np.nan
+    return float(difference @ width / end), float(np.abs(difference) @ width / end), float(max(0.0, 1.0 - synthetic.last / real.last))
 
 
 def _marginals(covariates: Sequence[_Variable]) -> pd.DataFrame:

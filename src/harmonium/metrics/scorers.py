@@ -26,8 +26,11 @@ import numpy as np
 import pandas as pd
 from scipy.integrate import trapezoid
 
+from harmonium.errors import CompetingWarning, silenced
 from harmonium.metrics.brier import at_times, integrated
 from harmonium.metrics.calibration import calibration
+from harmonium.metrics.competing import competing, weighted_concordance
+from harmonium.metrics.competing import integrated as integrated_competing
 from harmonium.metrics.concordance import harrell, uno
 from harmonium.metrics.energy import energy_score
 from harmonium.metrics.multi_endpoint import global_concordance, joint_concordance, local_concordance
@@ -39,6 +42,7 @@ from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.typing import Array
 
 __all__ = [
+    "competing_concordance_scorer",
     "concordance_index_ipcw_scorer",
     "concordance_index_scorer",
     "global_concordance_scorer",
@@ -49,10 +53,28 @@ __all__ = [
     "neg_d_calibration_scorer",
     "neg_energy_score_scorer",
     "neg_integrated_brier_score_scorer",
+    "neg_integrated_incidence_brier_score_scorer",
 ]
 
 _N_TIMES = 60
 """Times over which the area under a curve is found."""
+
+
+def competing_concordance_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None) -> float:
+    """Concordance where a terminal event may prevent the endpoint; see :func:`harmonium.metrics.competing_concordance`."""
+    own = competing(parse_endpoints(y), endpoint)
+    return weighted_concordance(own, own, Predictions(estimator, X).risk(own.observed))
+
+
+def neg_integrated_incidence_brier_score_scorer(
+    estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, times: Any = CENTRAL
+) -> float:
+    """Minus the integrated Brier score of incidences; see :func:`harmonium.metrics.integrated_incidence_brier_score`."""
+    own = competing(parse_endpoints(y), endpoint)
+    grid = grid_of(own.observed, times)
+    with silenced(CompetingWarning):
+        incidence = 1.0 - Predictions(estimator, X).survival(own.observed, grid)
+    return -integrated_competing(own, own, incidence, grid).value
 
 
 def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None) -> float:

@@ -13,7 +13,6 @@ from scipy.stats import norm
 from harmonium.model.explanation import dependence
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import Encoded, Recipe, encode_training_table, fit_model
-from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array, Integers
 
 __all__ = ["dependence_with_intervals"]
@@ -43,9 +42,7 @@ def dependence_with_intervals(
 
 
 def _rows(table: Encoded, rows: Integers) -> Encoded:
-    known = table.known
-    part = Endpoints(known.names, known.lower[rows], known.upper[rows], known.entry[rows])
-    return Encoded(table.encoding, table.covariates[rows], part)
+    return Encoded(table.encoding, table.covariates[rows], table.known.part(rows))
 
 
 def _refitted(recipe: Recipe, model: Fitted, table: Encoded) -> Array:

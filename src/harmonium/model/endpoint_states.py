@@ -65,7 +65,7 @@ class EndpointStates:
         inside = start < upper
         values = np.full(start.size, -np.inf)
         beyond = interval_mass(self.shape[state[inside]], self.rate[state[inside]], start[inside], upper)[0]
-        values[inside] = beyond - self._log_total()[state[inside]]
+        values[inside] = beyond - self.log_total()[state[inside]]
         table[chosen] = values
 
     def survival(self, positions: Array) -> Array:
@@ -77,7 +77,7 @@ class EndpointStates:
         lower, upper = self.within
         inside = (positions > lower) & (positions <= upper)
         log_x = np.log(np.where(inside, positions, 1.0))
-        log_density = (self.shape[:, None] - 1.0) * log_x - self.rate[:, None] * positions - self._log_total()[:, None]
+        log_density = (self.shape[:, None] - 1.0) * log_x - self.rate[:, None] * positions - self.log_total()[:, None]
         return np.where(inside, log_density, -np.inf)
 
     def density(self, positions: Array) -> Array:
@@ -88,5 +88,6 @@ class EndpointStates:
         """Mean of x in every state, (states,)."""
         return interval_mass(self.shape, self.rate, *self.within)[2]
 
-    def _log_total(self) -> Array:
+    def log_total(self) -> Array:
+        """Ln of the integral that normalises the density, (states,)."""
         return interval_mass(self.shape, self.rate, *self.within)[0]

@@ -17,7 +17,8 @@ from harmonium.model.known_rows import KnownRows
 from harmonium.model.mixture_prognosis import parts_of
 from harmonium.model.prognosis import Prognosis
 from harmonium.table.columns import Column
-from harmonium.typing import Array
+from harmonium.table.episodes import Episodes
+from harmonium.typing import Array, Integers
 
 __all__ = ["code_names", "codes", "dependence", "endpoint_pairs", "receptive_fields"]
 
@@ -49,13 +50,28 @@ def _fields(parameters: Any, fitted: Answering, active: Array) -> pd.DataFrame:
     for c, column in enumerate(encoding.modelled):
         own = slice(offsets[c], offsets[c + 1])
         rows.update(_of_column(column, natural.bias[own], natural.coupling[own]))
-    for e, name in enumerate(encoding.endpoint_names):
+    for e, timed in enumerate(encoding.timed):
         first = int(offsets[encoding.column_of(e)])
         on, off = (np.where(np.eye(active.size, dtype=bool), value, active) for value in (1.0, 0.0))
         means = [EndpointStates.of(natural, first, states).mean() for states in (on, off)]
-        rows[name, "", "mean time (of the scale)"] = means[0] - means[1]
+        rows[timed.name, "", "mean time (of the scale)"] = means[0] - means[1]
+    if encoding.episodes is not None:
+        rows.update(_of_kinds(encoding.episodes, natural.coupling, offsets[encoding.column_of(0) :]))
     index = pd.MultiIndex.from_tuples(list(rows), names=["column", "level", "measure"])
     return pd.DataFrame(np.stack(list(rows.values())), index=index)
+
+
+def _of_kinds(episodes: Episodes, coupling: Array, offsets: Integers) -> dict[tuple[Any, str, str], Array]:
+    """Effects of the hidden units on the kinds of events that end each state."""
+    rows: dict[tuple[Any, str, str], Array] = {}
+    for state in episodes.course.branching:
+        place = episodes.kind_place(state)
+        own = coupling[offsets[place] : offsets[place + 1]]
+        names = [episodes.course.names[e] for e in episodes.course.options(state)]
+        effects = [-own[0]] if len(own) < len(names) else own.mean(axis=0) - own
+        for name, effect in zip(names[-len(effects) :], effects, strict=True):
+            rows[f"event {episodes.course.duration_name(state)}", name, "log odds"] = effect
+    return rows
 
 
 def _of_column(column: Column, bias: Array, coupling: Array) -> dict[tuple[Any, str, str], Array]:
@@ -78,6 +94,11 @@ def endpoint_pairs(names: tuple[str, ...]) -> list[tuple[int, int]]:
 def dependence(fitted: Answering, covariates: Array) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.dependence`; of encoded covariates."""
     encoding, names = fitted.encoding, fitted.encoding.endpoint_names
+    if encoding.episodes is not None:
+        raise ValueError(
+            "Kendall's tau is not identified where a terminal event prevents another; compare predictions given an early and a late event "
+            "(given=), or ask the prognosis for survival_after"
+        )
     pairs = endpoint_pairs(names)
     cells, rng = encoding.cells(covariates), np.random.default_rng(fitted.seed)
     chunks = _all_components(fitted, cells, rng)

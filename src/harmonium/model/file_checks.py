@@ -14,8 +14,11 @@ from harmonium.errors import ModelFileError
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.columns import ROLES, Column
 from harmonium.table.encoding import Encoding
+from harmonium.table.episodes import Episodes
+from harmonium.table.follow_up import FollowUp
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import NUMERIC_SCALES, NumericScale
+from harmonium.table.observation import Observation
 from harmonium.table.time_scale import TIME_SCALES, TimeScale
 
 __all__ = ["check_encoding", "check_training", "require"]
@@ -120,6 +123,42 @@ def check_encoding(encoding: Encoding) -> None:
     require(0 < len(names) == len(set(names)), f"there must be endpoints with unique names; found {names}")
     for endpoint in encoding.endpoints:
         _check_endpoint(endpoint)
+    if encoding.observation is not None:
+        _check_observation(encoding, encoding.observation)
+    if encoding.episodes is not None:
+        _check_episodes(encoding.episodes)
+
+
+def _check_observation(encoding: Encoding, observation: Observation) -> None:
+    others = [set(range(len(encoding.endpoints))) - {e} for e in range(len(encoding.endpoints))]
+    right = len(observation.ended_by) == len(others) and all(set(by) <= own for by, own in zip(observation.ended_by, others, strict=True))
+    require(right, f"what ends an endpoint's observation must be other endpoints; found {observation.ended_by}")
+    sizes = sorted(max(1, len(column.levels)) for column in encoding.columns if column.role != "ignored")
+    found = sorted(len(own) for own in observation.weights)
+    require(found == sizes, f"follow-up must have a weight for every number and level, {sizes}; found {found}")
+    _check_numbers("the weights of follow-up", [*(weight for own in observation.weights for weight in own), observation.start])
+    _check_numbers("the spread of follow-up", [observation.spread], least=0.0)
+    if observation.follow_up is not None:
+        _check_quantiles("of all endpoints", observation.follow_up)
+
+
+def _check_quantiles(where: str, follow_up: FollowUp) -> None:
+    quantiles = follow_up.quantiles
+    ascending = len(quantiles) >= 2 and all(0.0 <= a <= b for a, b in pairwise(quantiles))
+    require(ascending, f"the quantiles of follow-up {where} must be at least two ascending times")
+
+
+def _check_episodes(episodes: Episodes) -> None:
+    course = episodes.course
+    require(bool(course.terminal), "episodes need a terminal endpoint")
+    strangers = [name for name in course.terminal if name not in course.names]
+    require(not strangers, f"terminal endpoints must be endpoints; found {strangers}")
+    durations = episodes.durations
+    needed = len(course.states)
+    require(len(durations) == needed, f"there must be a duration of each of {needed} states; found {len(durations)}")
+    for duration in durations:
+        _check_endpoint(duration)
+    _check_quantiles("of subjects", episodes.follow_up)
 
 
 def _check_endpoint(endpoint: LearnedEndpoint) -> None:
@@ -127,9 +166,7 @@ def _check_endpoint(endpoint: LearnedEndpoint) -> None:
     _check_scale(endpoint.scale)
     _check_numbers(f"the first time of {where}", [endpoint.first_time], least=0.0)
     require(endpoint.first_time > 0.0, f"the first time of {where} must not be 0")
-    quantiles = endpoint.follow_up.quantiles
-    ascending = len(quantiles) >= 2 and all(0.0 <= a <= b for a, b in pairwise(quantiles))
-    require(ascending, f"the quantiles of follow-up of {where} must be at least two ascending times")
+    _check_quantiles(f"of {where}", endpoint.follow_up)
     counts = asdict(endpoint.counts).values()
     require(all(type(count) is int and count >= 0 for count in counts), f"what was observed of {where} must be counted; found {counts}")
     times = endpoint.event_times
@@ -160,7 +197,8 @@ def _check_column(column: Column) -> None:
 def _check_numeric_scale(what: str, scale: NumericScale) -> None:
     knots, scores, grid = scale.knots, scale.scores, scale.grid
     require(scale.name in NUMERIC_SCALES, f"{what} must be one of {', '.join(NUMERIC_SCALES)}; found {scale.name!r}")
-    _check_numbers(f"the knots of {what}", (*knots, *scores))
+    _check_numbers(f"the knots of {what}", (*knots, *scores, scale.location, scale.spread))
+    require(scale.spread > 0.0, f"the spread of {what} must be positive; found {scale.spread!r}")
     require(len(knots) == len(scores) >= 2, f"{what} needs two knots and as many scores; found {len(knots)} and {len(scores)}")
     require(scale.name != "linear" or len(knots) == 2, f"{what} is linear and needs two knots; found {len(knots)}")
     require(all(a < b for own in (knots, scores) for a, b in pairwise(own)), f"{what} must ascend")

@@ -19,6 +19,7 @@ from harmonium.model.draws import draw_tables
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.prognosis import ModelPrognosis
+from harmonium.model.state_prognosis import EpisodePrognosis
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
@@ -114,7 +115,8 @@ class Fitted(SurvivalModel):
     def ask(self, covariates: Array, known: Endpoints | None) -> ModelPrognosis:
         """The prognosis of encoded covariates."""
         cells = self.encoding.cells(covariates, known)
-        return ModelPrognosis(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
+        kind = ModelPrognosis if self.encoding.episodes is None else EpisodePrognosis
+        return kind(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
 
     def log_mass(self, cells: Cells) -> Array:
         """Log mass of every row (eq. 5): beyond enumeration by integration, and by annealing where too much is unobserved."""

@@ -12,6 +12,7 @@ import pandas as pd
 
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
 from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
 from harmonium.model.fitted import Fitted
@@ -21,9 +22,10 @@ from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.training.choice import describe_trainer, trainer_named
+from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
+from harmonium.training.penalised import Prior
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
 from harmonium.training.trainer import Trainer
@@ -36,7 +38,7 @@ __all__ = ["Encoded", "Recipe", "TrainingTable", "encode_training_table", "fit_m
 class Recipe:
     """Everything that describes a model before it has seen data. See :class:`harmonium.SurvivalHarmonium` for the settings."""
 
-    n_hidden: int
+    n_hidden: str | int
     objective: str | float
     time_scale: str
     horizon: float | Mapping[str, float] | None
@@ -53,17 +55,25 @@ class Recipe:
     @property
     def conditional(self) -> float:
         """Weight of the conditional likelihood."""
-        if not (isinstance(self.n_hidden, int | np.integer) and self.n_hidden >= 0):
-            raise ValueError(f"n_hidden must be a whole number that is not negative; found {self.n_hidden!r}")
+        given = isinstance(self.n_hidden, int | np.integer) and self.n_hidden >= 0
+        if not (given or (isinstance(self.n_hidden, str) and self.n_hidden == "auto")):
+            raise ValueError(f'n_hidden must be "auto" or a whole number that is not negative; found {self.n_hidden!r}')
         weight = {"conditional": 1.0, "joint": 0.0}.get(self.objective, self.objective)  # type: ignore[arg-type]
         if not (isinstance(weight, int | float) and 0.0 <= weight <= 1.0):
             raise ValueError(f'objective must be "conditional", "joint" or a weight between 0 and 1; found {self.objective!r}')
         return float(weight)
 
+    def for_table(self, objective: Any, start: Fitted | None = None) -> Recipe:
+        """With as many hidden units as a table can use, or as a model has from which training goes on, unless their number is given."""
+        if not isinstance(self.n_hidden, str):
+            return self
+        return replace(self, n_hidden=hidden_units_for(objective) if start is None else start.n_hidden)
+
     def resolved(self) -> Trainer:
         """The trainer, whose name may have been given."""
-        trainer = trainer_named(self.trainer, self.n_hidden)
-        check_covariate_units(self.n_covariate_units, self.n_hidden, self.conditional, trainer)
+        n_hidden = 0 if isinstance(self.n_hidden, str) else int(self.n_hidden)
+        trainer = trainer_named(self.trainer, n_hidden)
+        check_covariate_units(self.n_covariate_units, n_hidden, self.conditional, trainer)
         return trainer
 
     def settings(self, random_state: Any) -> dict[str, Any]:
@@ -111,7 +121,7 @@ class Encoded:
 
     def objective(self, conditional: float) -> Objective:
         """The objective of training, in which tied event times are intervals."""
-        cells = self.encoding.cells(self.covariates, ties_as_intervals(self.known))
+        cells = self.encoding.cells(self.covariates, self.known, ties_as_intervals)
         return Objective(cells, self.encoding.entry(self.known), conditional)
 
 
@@ -119,9 +129,11 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
     """Learn the encoding from a table, or take that of a model from which training goes on."""
     known = parse_endpoints(y)
     check_index(X, y)
+    if known.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
+        raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
     if start is None:
         return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale), known)
-    if start.n_hidden != recipe.n_hidden:
+    if recipe.n_hidden not in ("auto", start.n_hidden):
         raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
     names = start.encoding.endpoint_names
     if known.names != names:
@@ -148,17 +160,19 @@ def fit_model(
     With ``validation`` the parameters are kept whose conditional log-likelihood on these rows is best, and training stops once it has
     not improved ``patience`` times.
     """
-    trainer, objective = recipe.resolved(), table.objective(recipe.conditional)
+    objective = table.objective(recipe.conditional)
+    recipe = recipe.for_table(objective, start)
+    trainer, n_hidden = recipe.resolved(), int(recipe.n_hidden)
     if patience is not None and validation is None:
         raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
-    covariates = CovariateTraining.of(objective, trainer, recipe.n_hidden, recipe.conditional, recipe.n_covariate_units)
+    covariates = CovariateTraining.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
     validate = None if validation is None else _validation(table.encoding, *validation, covariates, n_jobs)
     rng = np.random.default_rng(random_state)
     with progress(verbose) as listener:
         history = History(listener, validate, patience)
         found = trainer.fit(
             objective,
-            int(recipe.n_hidden),
+            n_hidden,
             rng=rng,
             history=history,
             start=None if start is None else start.parameters,
@@ -176,7 +190,7 @@ def fit_model(
         n_iter=max(1, len(rows)),
         n_evaluations=found.n_evaluations,
         n_passes=found.n_passes,
-        l2=found.l2,
+        l2=found.l2.typical if isinstance(found.l2, Prior) else found.l2,
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.cells import Cells
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import GenerationWarning, warn
-from harmonium.model.answering import Answering
+from harmonium.model.answering import Answering, Purpose
+from harmonium.model.course_draws import DrawnCourses, drawn_courses
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.episodes import Episodes
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array
 
 __all__ = ["draw_times", "impute", "sample"]
+
+_N_REFERENCE = 10_000  # subjects whose numbers tell how a model distributes them
+_MOST_ATTEMPTS = 100  # to draw a course that agrees with what is known
 
 
 def impute(
@@ -38,8 +45,8 @@ def impute(
     cells = _draw_from(encoding, covariates, known, within_range)
     index = frame.index if y is None or not hasattr(y, "index") else y.index
     return [
-        (_completed(encoding, frame, values), _events_at(encoding, _drawn_times(encoding, values, known), known.lower).to_frame(index))
-        for values in fitted.draw(cells, known, n_draws, rng, "imputation")
+        (_completed(encoding, frame, values), _drawn_endpoints(encoding, values, known).to_frame(index))
+        for values in _possible(fitted, cells, known, n_draws, rng, "imputation")
     ]
 
 
@@ -54,10 +61,32 @@ def sample(
     encoding = fitted.encoding
     known = (known or Endpoints.nothing(encoding.endpoint_names, len(covariates))).repeated(n_samples)
     cells = _draw_from(encoding, np.repeat(covariates, n_samples, axis=0), known, within_range=True)
-    values = next(fitted.draw(cells, known, 1, rng, "cohort"))
-    times = _drawn_times(encoding, values, known)
-    follow_up = _drawn_follow_up(encoding, len(times), rng) if censored else None
-    return encoding.decode_covariates(values[:, : covariates.shape[1]]), _events_at(encoding, times, known.lower, follow_up).to_frame()
+    values = next(_possible(fitted, cells, known, 1, rng, "cohort"))
+    drawn = _distributed_as_in_training(fitted, np.repeat(covariates, n_samples, axis=0), values[:, : covariates.shape[1]])
+    endpoints = _drawn_endpoints(encoding, values, known, _follow_up(encoding, drawn, rng) if censored else None)
+    return encoding.decode_covariates(drawn), endpoints.to_frame()
+
+
+def _distributed_as_in_training(fitted: Answering, given: Array, drawn: Array) -> Array:
+    """Covariates whose drawn numbers are as probable as their ranks in training are.
+
+    A Gaussian unit follows scores, but not to the last hump: what comes out is a quantile of the model, which becomes that of the column.
+    """
+    encoding = fitted.encoding
+    places = [c for c, column in enumerate(encoding.modelled) if column.scale is not None and column.scale.name == "scores"]
+    places = [c for c in places if np.isnan(given[:, c]).any()]
+    if not places or fitted.n_hidden > EXACT_LIMIT:  # where every draw is a chain of its own
+        return drawn
+    nothing = Endpoints.nothing(encoding.endpoint_names, _N_REFERENCE)
+    cells = _draw_from(encoding, np.full((_N_REFERENCE, given.shape[1]), np.nan), nothing, within_range=True)
+    reference = np.sort(next(fitted.draw(cells, nothing, 1, np.random.default_rng(fitted.seed), "cohort")), axis=0)
+    out = drawn.copy()
+    for c in places:
+        missing, scale = np.isnan(given[:, c]), encoding.modelled[c].scale
+        assert scale is not None
+        probability = np.interp(drawn[missing, c], reference[:, c], (np.arange(_N_REFERENCE) + 0.5) / _N_REFERENCE)
+        out[missing, c] = scale.of_probability(probability)
+    return out
 
 
 def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
@@ -66,8 +95,27 @@ def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_
         raise ValueError(f"n_draws must be at least 1; found {n_draws}")
     encoding = fitted.encoding
     known = known or Endpoints.nothing(encoding.endpoint_names, len(covariates))
-    tables = fitted.draw(encoding.cells(covariates, known), known, n_draws, rng, "prediction")
+    tables = _possible(fitted, encoding.cells(covariates, known), known, n_draws, rng, "prediction")
     return np.stack([_drawn_times(encoding, values, known) for values in tables])
+
+
+def _possible(
+    fitted: Answering, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose
+) -> Iterator[Array]:
+    """Completed tables; courses that do not agree with what is known of a subject are drawn again."""
+    encoding = fitted.encoding
+    for values in fitted.draw(cells, known, n_draws, rng, purpose):
+        if encoding.episodes is not None:
+            for _ in range(_MOST_ATTEMPTS):
+                again = np.flatnonzero(~_courses(encoding, encoding.episodes, values, known).possible)
+                if not again.size:
+                    break
+                values[again] = next(fitted.draw(cells.part(again), known.part(again), 1, rng, purpose))
+        yield values
+
+
+def _courses(encoding: Encoding, episodes: Episodes, values: Array, known: Endpoints) -> DrawnCourses:
+    return drawn_courses(episodes, values[:, len(encoding.modelled) :], known)
 
 
 def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> None:
@@ -93,22 +141,40 @@ def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_r
 
 
 def _drawn_times(encoding: Encoding, values: Array, known: Endpoints) -> Array:
-    """Drawn event times in the user's unit, never outside what is known of them; infinite beyond follow-up."""
+    """Drawn event times in the user's unit, never outside what is known of them; infinite beyond follow-up, or after a terminal event."""
+    if encoding.episodes is not None:
+        return _courses(encoding, encoding.episodes, values, known).times
     times = encoding.decode_times(np.minimum(values[:, len(encoding.modelled) :], 1.0 - 1e-12))
     at_zero = known.upper == 0.0
     upper = np.where(at_zero, [endpoint.first_time for endpoint in encoding.endpoints], known.upper)
     return np.where(known.event & ~at_zero, known.lower, np.clip(times, np.nextafter(known.lower, np.inf), upper))
 
 
-def _drawn_follow_up(encoding: Encoding, n: int, rng: np.random.Generator) -> Array:
-    probability = rng.random(n)
-    return np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
+def _follow_up(encoding: Encoding, covariates: Array, rng: np.random.Generator) -> Array:
+    """Until when each endpoint of each subject is followed, or where some are terminal the subject, as in the study."""
+    observation = encoding.observation
+    probability = rng.random(len(covariates)) if observation is None else observation.probabilities(covariates, rng)
+    if encoding.episodes is not None:
+        return encoding.episodes.follow_up.at(probability)
+    if observation is None or observation.follow_up is None:
+        return np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
+    return np.repeat(observation.follow_up.at(probability)[:, None], len(encoding.endpoints), axis=1)
 
 
-def _events_at(encoding: Encoding, times: Array, since: Array, follow_up: Array | None = None) -> Endpoints:
-    """Endpoints with events at given times, or censored at the end of follow-up, beyond which there are no times of events."""
+def _drawn_endpoints(encoding: Encoding, values: Array, known: Endpoints, until: Array | None = None) -> Endpoints:
+    """Drawn endpoints, censored where observation ends if follow-up is given."""
+    if encoding.episodes is not None:
+        return _courses(encoding, encoding.episodes, values, known).endpoints(encoding.episodes.course, until)
+    times = _drawn_times(encoding, values, known)
+    if until is not None and encoding.observation is not None:
+        until = encoding.observation.ends(times, until)
+    return _events_at(encoding, times, known.lower, until)
+
+
+def _events_at(encoding: Encoding, times: Array, since: Array, ends: Array | None = None) -> Endpoints:
+    """Endpoints with events at given times, or censored at the end of observation, beyond which there are no times of events."""
     last = np.maximum([scale.end for scale in encoding.scales], since)
-    end = np.where(np.isinf(times), last, np.inf) if follow_up is None else follow_up
+    end = np.where(np.isinf(times), last, np.inf) if ends is None else ends
     last = np.minimum(times, end)
     return Endpoints(encoding.endpoint_names, last, np.where(times <= end, last, np.inf), np.zeros_like(times))
 

@@ -23,7 +23,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import silenced
 from harmonium.training.contrastive import Contrastive
-from harmonium.training.covariate_fit import fit_covariate_units, number_of_units
+from harmonium.training.covariate_fit import MOST_UNITS, fit_covariate_units, number_of_units
 from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective, WeightedObjective
@@ -41,7 +41,7 @@ _PRECISION = 0.5  # of the weak prior, in effects of a standard deviation
 _TOL = 1e-5
 _MAX_ITER = 300
 _ITERATIONS_OF_DRAW = 30
-_ENOUGH_UNITS = 8  # beyond, units are not added
+_ENOUGH_UNITS, _MANY_ROWS, _MORE = 8, 1000, 2  # units beyond which none are added; so many more where there are many rows
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ def _start(objective: Objective, parameters: Parameters, units: CovariateUnits |
     n_prognostic = parameters.n_hidden
     if objective.conditional < 1.0 or not objective.layout.outcomes.start:
         return parameters
-    asked = max(0, min(number_of_units(objective.recorded, max(n_prognostic, 1)), _ENOUGH_UNITS - n_prognostic))
+    more = _MORE if objective.n_rows >= _MANY_ROWS else 0
+    most = min(MOST_UNITS, _ENOUGH_UNITS - n_prognostic) + more
+    asked = number_of_units(objective.recorded, max(n_prognostic, 1), max(0, most))
     n_units = asked if units is None else max(units.n_units, asked)
     if units is None or n_units > units.n_units:
         units = fit_covariate_units(objective, parameters, n_units)

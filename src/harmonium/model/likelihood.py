@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from harmonium.cells import Cells
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
@@ -35,8 +33,4 @@ def _log_likelihood(
 ) -> Array:
     cells = encoding.cells(covariates, known)
     given = denominator(cells, encoding.entry(known))
-    slopes = np.zeros(cells.n_rows)
-    for e, scale in enumerate(encoding.scales):
-        exact = known.event[:, e] & (known.lower[:, e] > 0.0) & scale.is_timed(known.lower[:, e])
-        slopes[exact] += scale.log_slope(known.lower[exact, e])
-    return log_mass(cells) - log_mass(given) + slopes
+    return log_mass(cells) - log_mass(given) + encoding.log_slopes(known)

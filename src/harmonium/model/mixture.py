@@ -11,6 +11,7 @@ from harmonium.cells import Cells
 from harmonium.model.answering import Purpose
 from harmonium.model.fitted import Fitted
 from harmonium.model.mixture_prognosis import MixturePrognosis
+from harmonium.model.state_prognosis import EpisodeMixture
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
@@ -93,7 +94,8 @@ class Mixture(SurvivalModel):
     def ask(self, covariates: Array, known: Endpoints | None) -> MixturePrognosis:
         """The prognosis of encoded covariates."""
         parts = [model.ask(covariates, known) for model in self.models]
-        return MixturePrognosis(parts, self._weights(covariates, known))
+        kind = MixturePrognosis if self.encoding.episodes is None else EpisodeMixture
+        return kind(parts, self._weights(covariates, known))
 
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row under the mixture."""

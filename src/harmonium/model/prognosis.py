@@ -93,6 +93,22 @@ class Prognosis(ABC):
         e = self._place(endpoint)
         return self._survival_at(e, self._scale(e).to_unit(np.asarray(times, dtype=np.float64)))
 
+    def cumulative_incidence(self, endpoint: str | None = None, times: Any = None) -> Array:
+        """Probability that the event has happened until each time, (rows, times): one minus survival unless another event prevents it."""
+        return np.asarray(1.0 - self.survival(endpoint, times))
+
+    def state_probabilities(self, times: Any) -> dict[str, Array]:
+        """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one."""
+        raise _no_states()
+
+    def time_in_states(self, *, until: float) -> dict[str, Array]:
+        """Mean time spent on each path until a time, (rows,), where an endpoint is terminal."""
+        raise _no_states()
+
+    def survival_after(self, event: str, times: Any) -> Array:
+        """Probability of no terminal event until each time since another event, (rows, times)."""
+        raise _no_states()
+
     def cumulative_hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
         """-ln of survival, (rows, times); infinite where survival is zero."""
         with np.errstate(divide="ignore"):
@@ -330,6 +346,13 @@ class ModelPrognosis(Prognosis):
     def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array:
         columns = [self.encoding.column_of(e) for e in places]
         return self._each(lambda rows: question(rows, columns, positions).mean)
+
+
+def _no_states() -> ValueError:
+    return ValueError(
+        "the model knows of no terminal endpoint, and so of no states; say which it is and fit again: "
+        'harmonium.endpoints(..., terminal="death")'
+    )
 
 
 def _in_order(places: list[Integers], answers: Array) -> Array:

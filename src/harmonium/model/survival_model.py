@@ -12,10 +12,9 @@ import pandas as pd
 from harmonium.metrics.multi_endpoint import global_concordance
 from harmonium.model import explanation, generation
 from harmonium.model.answering import Answering
+from harmonium.model.asked import asked_times, given_endpoints, observed_endpoints
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.storage import save_model
-from harmonium.table.checks import check_given, check_index
-from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.step_function import as_step_functions
 from harmonium.typing import Array
 
@@ -54,7 +53,7 @@ class SurvivalModel(ABC):
         """
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)
-        known = None if given is None else _given(fitted, X, given, len(covariates))
+        known = None if given is None else given_endpoints(fitted, X, given, len(covariates))
         return fitted.ask(covariates, known)
 
     def predict(self, X: Any, *, endpoint: str | None = None, given: Any = None) -> Array:
@@ -105,8 +104,48 @@ class SurvivalModel(ABC):
         """
         prognosis = self.prognosis(X, given=given)
         array, answer = prognosis.survival(endpoint, times, return_diagnostics=True)
-        curves = array if return_array else as_step_functions(_or_event_times(prognosis, endpoint, times), array)
+        curves = array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
         return (curves, answer) if return_diagnostics else curves
+
+    def predict_cumulative_incidence(self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None) -> Array:
+        """Probability that the event has happened until each time, (rows, times), whatever may prevent it.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; values may be missing.
+        endpoint : str or tuple of str, optional
+            By default the first; of several, the first event.
+        times : array_like, optional
+            By default the distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_times)
+        """
+        return self.prognosis(X, given=given).cumulative_incidence(endpoint, times)
+
+    def predict_state_probabilities(self, X: Any, *, times: Any, given: Any = None) -> dict[str, Array]:
+        """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8(terminal=True)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.predict_state_probabilities(X[:1], times=[12, 24])
+        >>> list(found)
+        ['event-free', 'recurrence', 'death without recurrence', 'death after recurrence']
+        >>> sum(found.values()).round(12)
+        array([[1., 1.]])
+        """
+        return self.prognosis(X, given=given).state_probabilities(times)
+
+    def predict_time_in_states(self, X: Any, *, until: float, given: Any = None) -> dict[str, Array]:
+        """Mean time spent on each path; see :meth:`Prognosis.time_in_states <harmonium.model.prognosis.Prognosis.time_in_states>`."""
+        return self.prognosis(X, given=given).time_in_states(until=until)
 
     def predict_cumulative_hazard_function(
         self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, return_array: bool = False
@@ -114,7 +153,7 @@ class SurvivalModel(ABC):
         """Cumulative hazard, -ln S, at each time, as ``predict_survival_function``; infinite where S is zero."""
         prognosis = self.prognosis(X, given=given)
         array = prognosis.cumulative_hazard(endpoint, times)
-        return array if return_array else as_step_functions(_or_event_times(prognosis, endpoint, times), array)
+        return array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
 
     def predict_density(self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None) -> Array:
         """Density of the event time; see :meth:`Prognosis.density <harmonium.model.prognosis.Prognosis.density>`."""
@@ -166,13 +205,13 @@ class SurvivalModel(ABC):
             raise ValueError(f'kind must be "conditional" or "joint"; found {kind!r}')
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)
-        return fitted.log_likelihood_of(covariates, _observed(fitted, X, y, len(covariates)), kind)
+        return fitted.log_likelihood_of(covariates, observed_endpoints(fitted, X, y, len(covariates)), kind)
 
     def score(self, X: Any, y: Any) -> float:
         """Harrell's concordance index, averaged over endpoints."""
         fitted = self.fitted
         prognosis = self.prognosis(X)
-        _observed(fitted, X, y, prognosis.n_rows)
+        observed_endpoints(fitted, X, y, prognosis.n_rows)
         return global_concordance(y, np.column_stack([prognosis.risk(name) for name in fitted.encoding.endpoint_names]))
 
     # --- data ---
@@ -215,7 +254,7 @@ class SurvivalModel(ABC):
         """
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)
-        known = None if y is None else _given(fitted, X, y, len(covariates))
+        known = None if y is None else given_endpoints(fitted, X, y, len(covariates))
         return generation.impute(fitted, X, y, covariates, known, n_draws, within_range, np.random.default_rng(random_state))
 
     def sample(
@@ -224,8 +263,8 @@ class SurvivalModel(ABC):
         """A synthetic cohort.
 
         Endpoints are drawn together with the covariates, from the model's continuation on their joint likelihood, which is made when it is
-        first needed; for rows of ``X`` without missing values, as they are predicted. The model knows no rule between endpoints: where a
-        study's events have a necessary order, a draw may violate it.
+        first needed; for rows of ``X`` without missing values, as they are predicted. Where a study's events have a necessary order, say
+        so when endpoints are defined (``terminal``); otherwise a draw may violate it.
 
         Parameters
         ----------
@@ -236,8 +275,8 @@ class SurvivalModel(ABC):
         given : DataFrame, optional
             With ``X``, what is known of the endpoints.
         censored : bool
-            Censor as in training: each subject's follow-up is drawn from the Kaplan-Meier estimate of follow-up, at the same quantile for
-            all endpoints.
+            Censor as in training: follow-up is drawn given covariates, once for all endpoints if it was the same for all, and an event
+            ends the observation of another endpoint if it did so in training.
         random_state : int or numpy.random.Generator, optional
 
         Returns
@@ -259,14 +298,17 @@ class SurvivalModel(ABC):
         if given is not None and X is None:
             raise ValueError("what is given must belong to rows of X; found no X")
         covariates = np.full((1, len(fitted.encoding.modelled)), np.nan) if X is None else fitted.encoding.covariates(X)
-        known = None if given is None else _given(fitted, X, given, len(covariates))
+        known = None if given is None else given_endpoints(fitted, X, given, len(covariates))
         return generation.sample(fitted, covariates, known, n_samples, censored, np.random.default_rng(random_state))
 
     def draw_times(self, X: Any, *, n_draws: int = 100, given: Any = None, random_state: Any = None) -> Array:
-        """Event times drawn given covariates and what else is known, (draws, rows, endpoints)."""
+        """Event times drawn given covariates and what else is known, (draws, rows, endpoints).
+
+        Infinite beyond follow-up, and where a terminal event came first.
+        """
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)
-        known = None if given is None else _given(fitted, X, given, len(covariates))
+        known = None if given is None else given_endpoints(fitted, X, given, len(covariates))
         return generation.draw_times(fitted, covariates, known, n_draws, np.random.default_rng(random_state))
 
     # --- what was learned ---
@@ -334,34 +376,3 @@ class SurvivalModel(ABC):
         Of a mixture, those of the component with the largest weight.
         """
         return max(self.fitted.components, key=lambda component: component[0])[1].parameters.paper_parameters()
-
-
-def _or_event_times(prognosis: Prognosis, endpoint: str | None, times: Any) -> Array:
-    if times is not None:
-        return np.atleast_1d(np.asarray(times, dtype=np.float64))
-    names = prognosis.encoding.endpoint_names
-    return prognosis.encoding.endpoints[0 if endpoint is None else names.index(endpoint)].event_times
-
-
-def _observed(fitted: Answering, X: Any, y: Any, n_rows: int) -> Endpoints:
-    """All endpoints of the model, as many rows as X."""
-    known, names = parse_endpoints(y), fitted.encoding.endpoint_names
-    if known.names != names:
-        raise ValueError(f"y must have the endpoints {names}; found {known.names}")
-    if len(known.lower) != n_rows:
-        raise ValueError(f"X and y must have as many rows; found {n_rows} and {len(known.lower)}")
-    check_index(X, y)
-    return known
-
-
-def _given(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpoints:
-    """All endpoints in the model's order; nothing is known of those that ``given`` does not have."""
-    known, names = parse_endpoints(given), fitted.encoding.endpoint_names
-    strangers = [name for name in known.names if name not in names]
-    if strangers:
-        raise ValueError(f"there is no endpoint {strangers[0]!r}; the model has {', '.join(map(repr, names))}")
-    if len(known.lower) != n_rows:
-        raise ValueError(f"given must have as many rows as X; found {len(known.lower)} and {n_rows}")
-    check_index(X, given, "given")
-    check_given(names, known)
-    return known.reordered(names)

@@ -15,13 +15,16 @@ from harmonium.plots.history import training_history
 from harmonium.plots.joint import JointAxes, joint_density
 from harmonium.plots.pairs import dependence
 from harmonium.plots.reliability import calibration
+from harmonium.plots.states import incidence, states
 
 __all__ = [
     "JointAxes",
     "calibration",
     "dependence",
+    "incidence",
     "joint_density",
     "receptive_fields",
+    "states",
     "survival_curves",
     "training_history",
 ]

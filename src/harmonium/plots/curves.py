@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.labels import label_ends
+from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import end_of_axis, endpoint_name, last_event
 from harmonium.table.endpoints import parse_endpoints
@@ -74,6 +75,7 @@ def survival_curves(
     >>> plt.close()
     """
     name, frame = endpoint_name(model, endpoint), to_pandas(X)
+    refuse_prevented(model, name, "a survival curve")
     if not len(frame):
         raise ValueError("X has no rows: there is nobody to draw a curve of")
     texts = _labels(frame, labels)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from harmonium.errors import MetricWarning, warn
 from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import endpoint_name
 from harmonium.typing import Array
@@ -67,6 +68,7 @@ def calibration(
     >>> plt.close()
     """
     name = endpoint_name(model, endpoint)
+    refuse_prevented(model, name, "a comparison with Kaplan and Meier's estimate")
     if not (isinstance(time, Real) and 0.0 < time < np.inf):
         raise ValueError(f"time must be a positive number; found {time!r}")
     if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):

@@ -73,6 +73,10 @@ class _Prognosis:
         """Probability of no event until each time, (rows, times)."""
         return self._in_order(lambda part, rows: part.survival(endpoint, times))
 
+    def cumulative_incidence(self, endpoint: str | None = None, times: Any = None) -> Array:
+        """Probability that the event has happened until each time, (rows, times)."""
+        return self._in_order(lambda part, rows: part.cumulative_incidence(endpoint, times))
+
     def survival_at(self, endpoint: str | None, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
         own = np.asarray(times, dtype=np.float64)

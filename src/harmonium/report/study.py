@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from harmonium import plots
 from harmonium.errors import MetricWarning, silenced
+from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.evaluation import evaluate
 from harmonium.report.cross_validation import OutOfFold, cross_validated
 from harmonium.report.page import Page
@@ -107,11 +108,20 @@ def performance(page: Page, predicted: OutOfFold, scores: pd.DataFrame, X: pd.Da
         "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A "
         "small p-value of D-calibration means that predicted probabilities are off. Standard errors follow ±."
     )
+    if parse_endpoints(y).terminal:
+        page.text(
+            "Of an endpoint that a terminal event may prevent, incidences are judged: the Brier score is that of the cumulative incidence, "
+            "to be compared with that of the Aalen–Johansen estimate, and those with the terminal event count as never having the other."
+        )
     page.table(_readable(scores))
     known = parse_endpoints(y)
     for e, name in enumerate(known.names):
         events = known.lower[known.event[:, e], e]
         if events.size < 20:
+            continue
+        if is_prevented(known, name):
+            figure = _drawn(partial(plots.incidence, predicted, X, y, endpoint=name), (7.0, 4.0))
+            page.figure(figure, f"Cumulative incidence of {name} in thirds of predicted risk, over the Aalen–Johansen estimates.")
             continue
         time = float(f"{np.median(events):.2g}")
         figure = _drawn(partial(plots.calibration, predicted, X, y, endpoint=name, time=time, n_bins=4), (4.5, 4.5))
@@ -142,14 +152,17 @@ def _with_error(value: float, error: float | None) -> str:
 
 def understanding(page: Page, model: Any, X: pd.DataFrame, y: pd.DataFrame) -> None:
     """Sections on what the model says and has learned."""
-    page.heading("Survival of three subjects")
-    everybody = model.prognosis(X)
-    for name in model.endpoint_names:
+    everybody, known = model.prognosis(X), parse_endpoints(y)
+    if known.terminal:
+        state_figures(page, model, X, everybody.risk(known.terminal[0]))
+    else:
+        page.heading("Survival of three subjects")
+    for name in model.endpoint_names if not known.terminal else ():
         order = np.argsort(everybody.risk(name))
         chosen = X.iloc[[order[len(order) // 10], order[len(order) // 2], order[-len(order) // 10]]]
         figure = _drawn(partial(plots.survival_curves, model, chosen, endpoint=name, labels=_RISKS, cohort=y), (7.0, 4.0))
         page.figure(figure, f"Survival ({name}) of subjects at the tenth, fiftieth and ninetieth percentile of risk; the study in grey.")
-    if len(model.endpoint_names) > 1:
+    if len(model.endpoint_names) > 1 and not known.terminal:
         page.heading("Dependence between endpoints")
         table = model.dependence(X)
         page.figure(_drawn(lambda ax: plots.dependence(table, ax=ax), (6.5, 1.6 + 0.5 * len(table))), "Kendall's tau under the model.")
@@ -159,6 +172,16 @@ def understanding(page: Page, model: Any, X: pd.DataFrame, y: pd.DataFrame) -> N
         size = (2.5 + 0.8 * fields.shape[1], 1.0 + 0.27 * len(fields))
         figure = _drawn(lambda ax: plots.receptive_fields(model, X, given=y, ax=ax), size)
         page.figure(figure, "Change of every column when a hidden unit goes from off to on.")
+
+
+def state_figures(page: Page, model: Any, X: pd.DataFrame, risk: Any) -> None:
+    """Sections on the states of the cohort, and of three subjects."""
+    page.heading("States over time")
+    page.figure(_drawn(partial(plots.states, model, X), (7.5, 4.0)), "Mean probability of every state in this study.")
+    order = np.argsort(risk)
+    for label, place in zip(_RISKS, (len(order) // 10, len(order) // 2, -len(order) // 10), strict=True):
+        figure = _drawn(partial(plots.states, model, X.iloc[[order[place]]]), (7.5, 3.2))
+        page.figure(figure, f"A subject at the tenth, fiftieth or ninetieth percentile of risk: {label}.")
 
 
 def _drawn(draw: Callable[..., Any], size: tuple[float, float]) -> Figure:

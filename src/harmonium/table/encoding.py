@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,12 @@ from harmonium.table.column_summary import ColumnSummary
 from harmonium.table.columns import Column, conclude_column, learn_column
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.episodes import Episodes, durations_of, kinds_of, learn_episodes
 from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import check_numeric_scale
+from harmonium.table.observation import Observation, observation_of
 from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.typing import Array
@@ -36,11 +38,14 @@ _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and even
 class Encoding:
     """What was learned from the training table: roles and encodings of covariates, time scales of endpoints.
 
-    In the layout covariates come first, ordered by unit, then the endpoints.
+    In the layout covariates come first, ordered by unit, then the outcomes: the endpoints or, where some of these are terminal, the
+    episodes, first their durations and then their kinds. How subjects were observed is not known of a table that lies elsewhere.
     """
 
     columns: tuple[Column, ...]
     endpoints: tuple[LearnedEndpoint, ...]
+    episodes: Episodes | None = None
+    observation: Observation | None = None
 
     @classmethod
     def learn(
@@ -65,6 +70,7 @@ class Encoding:
         roles = dict(roles or {})
         columns, numbers = [], {}
         endpoints: tuple[LearnedEndpoint, ...] = ()
+        episodes: Episodes | None = None
         with collecting_problems() as problems:
             with problems.catching():
                 columns_of(frame, list(roles))
@@ -76,9 +82,11 @@ class Encoding:
                         numbers[name] = values
             with problems.catching():
                 endpoints = conclude_endpoints(summarise_endpoints(y), time_scale, horizon)
-        encoding = cls(tuple(columns), endpoints)
+                episodes = learn_episodes(y, time_scale, horizon)
+        encoding = cls(tuple(columns), endpoints, episodes)
         check_training_table(frame, encoding.columns, numbers, roles, y)
-        return encoding, encoding._encoded(frame, numbers)
+        covariates = encoding._encoded(frame, numbers)
+        return replace(encoding, observation=observation_of(encoding.modelled, covariates, y)), covariates
 
     @classmethod
     def concluded(
@@ -122,12 +130,19 @@ class Encoding:
 
     @cached_property
     def layout(self) -> Layout:
-        """Units of the covariates, and of the endpoints, which are the outcomes."""
+        """Units of the covariates, and of the outcomes: event times or durations, and kinds of events."""
         from harmonium.cells import Layout  # noqa: PLC0415 - as above
-        from harmonium.units import TruncatedGamma  # noqa: PLC0415
+        from harmonium.units import Bernoulli, Categorical, TruncatedGamma  # noqa: PLC0415
 
-        units = [*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.endpoints)]
-        return Layout(units, n_outcomes=len(self.endpoints))
+        n_kinds = () if self.episodes is None else self.episodes.n_kinds
+        kinds = [Bernoulli() if n == 2 else Categorical(n) for n in n_kinds]
+        units = [*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.timed), *kinds]
+        return Layout(units, n_outcomes=len(self.timed) + len(kinds))
+
+    @property
+    def timed(self) -> tuple[LearnedEndpoint, ...]:
+        """What is modelled as times: the endpoints, or the durations of episodes."""
+        return self.endpoints if self.episodes is None else self.episodes.durations
 
     def column_of(self, endpoint: int) -> int:
         """Place of an endpoint in the layout."""
@@ -157,13 +172,13 @@ class Encoding:
         return out
 
     def times(self, y: Endpoints) -> tuple[Array, Array]:
-        """Bounds of all endpoints on their scales, NaN where nothing is known.
+        """Bounds of all endpoints, or of durations if these are modelled, on their scales; NaN where nothing is known.
 
         An event at time 0 has happened before the first positive time observed in training. Beyond a horizon a censored time is
         event-free almost until there, and an event takes place there. Beyond follow-up, of an event only that is known.
         """
         lower, upper = np.empty_like(y.lower), np.empty_like(y.upper)
-        for e, learned in enumerate(self.endpoints):
+        for e, learned in enumerate(self.timed):
             scale, at_zero = learned.scale, y.upper[:, e] == 0.0
             point = y.event[:, e] & ~at_zero & scale.is_timed(y.lower[:, e])
             start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, learned.first_time, y.upper[:, e]))
@@ -175,15 +190,41 @@ class Encoding:
         return lower, upper
 
     def entry(self, y: Endpoints) -> Array:
-        """Entry times on the endpoints' scales; 0 where there is none."""
-        return np.column_stack([_inside(scale.to_unit(y.entry[:, e])) for e, scale in enumerate(self.scales)])
+        """Entry times on the outcomes' scales; 0 where there is none."""
+        times, kinds = self._outcomes(y)
+        entry = [_inside(own.scale.to_unit(times.entry[:, e])) for e, own in enumerate(self.timed)]
+        return np.column_stack([*entry, np.zeros_like(kinds)])
 
-    def cells(self, covariates: Array, y: Endpoints | None = None) -> Cells:
-        """Cells of encoded covariates, which are not copied, and of endpoints; without ``y`` nothing is known of these."""
+    def log_slopes(self, y: Endpoints) -> Array:
+        """The sum of the logarithms of the slopes of all scales at events that were seen at a time (eq. 9), for every row."""
+        times, _ = self._outcomes(y)
+        slopes = np.zeros(len(y.lower))
+        for e, own in enumerate(self.timed):
+            exact = times.event[:, e] & (times.lower[:, e] > 0.0) & own.scale.is_timed(times.lower[:, e])
+            slopes[exact] += own.scale.log_slope(times.lower[exact, e])
+        return slopes
+
+    def _outcomes(self, y: Endpoints) -> tuple[Endpoints, Array]:
+        """What is modelled as times, in the user's unit, and which kinds of events are known, NaN otherwise."""
+        if self.episodes is None:
+            return y, np.empty((len(y.lower), 0))
+        found = self.episodes.histories(y)
+        return durations_of(self.episodes.course, found, y), kinds_of(self.episodes.course, found)
+
+    def cells(self, covariates: Array, y: Endpoints | None = None, adjusted: Callable[[Endpoints], Endpoints] | None = None) -> Cells:
+        """Cells of encoded covariates, which are not copied, and of outcomes; without ``y`` nothing is known of these.
+
+        ``adjusted`` is applied to what is modelled as times, in the user's unit.
+        """
         from harmonium.cells import Cells  # noqa: PLC0415 - compiled code, which a summary does not need
 
-        nothing = np.broadcast_to(np.nan, (len(covariates), len(self.endpoints)))
-        lower, upper = (nothing, nothing) if y is None else self.times(y)
+        if y is None:
+            nothing = np.broadcast_to(np.nan, (len(covariates), self.layout.n_outcomes))
+            return Cells.joined(self.layout, covariates, nothing, nothing)
+        times, kinds = self._outcomes(y)
+        lower, upper = self.times(times if adjusted is None else adjusted(times))
+        if kinds.size:
+            lower, upper = np.column_stack([lower, kinds]), np.column_stack([upper, kinds])
         return Cells.joined(self.layout, covariates, lower, upper)
 
     # --- and back ---
@@ -211,14 +252,23 @@ class Encoding:
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file, which keeps the event times elsewhere."""
-        return {"columns": [column.to_dict() for column in self.columns], "endpoints": [e.to_dict() for e in self.endpoints]}
+        return {
+            "columns": [column.to_dict() for column in self.columns],
+            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
+            "episodes": None if self.episodes is None else self.episodes.to_dict(),
+            "observation": None if self.observation is None else self.observation.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], event_times: list[Array]) -> Encoding:
         """From a model file."""
         columns = tuple(Column.from_dict(column) for column in stored["columns"])
-        endpoints = zip(stored["endpoints"], event_times, strict=True)
-        return cls(columns, tuple(LearnedEndpoint.from_dict(endpoint, times) for endpoint, times in endpoints))
+        pairs = zip(stored["endpoints"], event_times, strict=True)
+        endpoints = tuple(LearnedEndpoint.from_dict(endpoint, times) for endpoint, times in pairs)
+        names = tuple(endpoint.name for endpoint in endpoints)
+        episodes = None if stored["episodes"] is None else Episodes.from_dict(stored["episodes"], names)
+        observation = None if stored["observation"] is None else Observation.from_dict(stored["observation"])
+        return cls(columns, endpoints, episodes, observation)
 
 
 def event_position(position: Array) -> Array:

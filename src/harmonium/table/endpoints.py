@@ -12,34 +12,46 @@ between a and b                       a        b
 before b                              0        b
 nothing                               0        inf
 ====================================  =======  =======
+
+A third column, (name, "terminal"), is true in all rows of an endpoint that ends everything, as death does
+(:mod:`harmonium.table.relations`). It is a column, and not a property of the table, so that splitting and joining tables keep it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.errors import Problem, TableError, collecting_problems, first_offender
-from harmonium.table.frames import as_typed, columns_of, distinct_values, numbers_of, row_of, to_pandas
+from harmonium.table.causes import bounds_by_cause
+from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, numbers_of, row_of, to_pandas
+from harmonium.table.relations import order_problems, take_apart, terminal_names, warn_if_terminal
+from harmonium.table.time_columns import LATEST, finite_times, from_the_start, refuse_row, times_of
 from harmonium.typing import Array
 
-__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "refuse_variants"]
+__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "refuse_variants", "related"]
 
-_LATEST = 1e300  # a time beyond this cannot be computed with
-_FORMS = "(time, event), or a mapping with time and event, or with lower and upper; each may have entry, and time may have event_value"
+_FORMS = (
+    "(time, event), or a mapping with time and event, with time, cause and causes, or with lower and upper; each may have entry, "
+    "time and event may have event_value and including, and causes may have censored"
+)
+_KINDS = {"lower", "upper", "entry", "terminal"}
 
 
-def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
+def endpoints(table: Any, /, *, terminal: Any = None, **definitions: Any) -> pd.DataFrame:
     """Collect endpoints from the columns of a table.
 
     Parameters
     ----------
     table : DataFrame
         pandas or polars.
+    terminal : str or tuple of str, optional
+        Endpoints that end everything: ``terminal="death"``. The model then knows that nothing follows them. ``()`` says that there are
+        none, and keeps back the warning that an endpoint looks terminal.
     **definitions : tuple or mapping
         An endpoint for each keyword, as one of
 
@@ -47,7 +59,12 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
         * ``{"time": ..., "event": ..., "event_value": "dead", "entry": ...}``: ``event_value`` is what the event column holds if the
           event was seen, any other value means censored; without it the column must hold 0/1 or booleans;
         * ``{"lower": ..., "upper": ..., "entry": ...}``: the event lies between two columns; a missing upper bound means that
-          there is none.
+          there is none;
+        * ``{"time": ..., "cause": ..., "causes": {"relapse": 1, "death": 2}}``: competing risks. Each cause becomes an endpoint of its
+          own name, and is terminal; the only other value of the column means censored, or ``"censored"`` says which does.
+
+        ``"including": "death"``, beside time and event, says that an endpoint is a composite, such as recurrence-free survival, of which
+        a terminal event is a part. It is taken apart: an event of both at the same time is a death without recurrence.
 
         ``entry`` names a column with the time from which the subject was under observation (left truncation); a missing one means
         from the start.
@@ -55,9 +72,9 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns (endpoint, "lower"), (endpoint, "upper") and, where given, (endpoint, "entry"); scikit-learn can split it. A missing
-        time means that nothing is known of the endpoint. A time of 0 carries no information if censored; an event at 0 has happened
-        before the first positive observed time of that endpoint.
+        Columns (endpoint, "lower"), (endpoint, "upper") and, where given, (endpoint, "entry") and (endpoint, "terminal"), which is
+        true throughout; scikit-learn can split it. A missing time means that nothing is known of the endpoint. A time of 0 carries no
+        information if censored; an event at 0 has happened before the first positive observed time of that endpoint.
 
     Examples
     --------
@@ -68,39 +85,103 @@ def endpoints(table: Any, /, **definitions: Any) -> pd.DataFrame:
       lower upper lower upper
     0  12.0  12.0   8.0   8.0
     1  30.5   inf   0.0   inf
+
+    Recurrence and death, from recurrence-free survival; the second subject died without recurrence:
+
+    >>> df = pd.DataFrame({"os_mth": [12.0, 30.5], "dead": [0, 1], "rfs_mth": [8.0, 30.5], "rfs": [1, 1]})
+    >>> recurrence = {"time": "rfs_mth", "event": "rfs", "including": "death"}
+    >>> endpoints(df, recurrence=recurrence, death=("os_mth", "dead"), terminal="death")
+      recurrence       death
+           lower upper lower upper terminal
+    0        8.0   8.0  12.0   inf     True
+    1       30.5   inf  30.5  30.5     True
     """
-    return _collected(to_pandas(table), definitions, whole=True)
+    return _collected(to_pandas(table), definitions, terminal, whole=True)
 
 
-def endpoints_of_part(frame: pd.DataFrame, definitions: Mapping[str, Any]) -> pd.DataFrame:
+def endpoints_of_part(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any = ()) -> pd.DataFrame:
     """As :func:`endpoints`, for some rows of a table, among which there need not be an event."""
-    return _collected(frame, definitions, whole=False)
+    return _collected(frame, definitions, terminal, whole=False)
 
 
-def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], *, whole: bool) -> pd.DataFrame:
+def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any, *, whole: bool) -> pd.DataFrame:
     if not definitions:
         raise ValueError(f"no endpoint was defined; give each as a keyword: {_FORMS}")
-    parts: dict[tuple[str, str], Array] = {}
+    found: dict[str, dict[str, Array]] = {}
+    composites, ends = {}, []
     with collecting_problems() as problems:
         for name, definition in definitions.items():
             with problems.catching():
-                parts |= {(name, kind): values for kind, values in _bounds_of(frame, _form(name, definition), whole).items()}
-    out = pd.DataFrame(parts, index=frame.index)
-    parse_endpoints(out)
+                form = _form(name, definition)
+                own = _bounds_by_name(frame, name, form, whole)
+                found |= own
+                ends += list(own) if "causes" in form else []
+                if "including" in form:
+                    composites[name] = form["including"]
+    return _related(found, terminal, ends, composites, frame.index, whole)
+
+
+def _related(
+    found: dict[str, dict[str, Array]], terminal: Any, ends: Sequence[str], composites: Mapping[str, Any], index: pd.Index, whole: bool
+) -> pd.DataFrame:
+    """The table of endpoints: composites taken apart, terminal endpoints marked, all of it checked."""
+    ends = [*ends, *terminal_names(() if terminal is None else terminal, tuple(found))]
+    with collecting_problems() as problems:
+        for name, included in composites.items():
+            with problems.catching():
+                _check_included(name, included, tuple(found), ends)
+                found[name] = take_apart(name, found[name], included, found[included])
+    out = _as_frame(found, ends, index)
+    known = parse_endpoints(out)
+    if terminal is None and not ends and whole:
+        warn_if_terminal(known.names, known.lower, known.upper)
     return out
 
 
-def _bounds_of(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> dict[str, Array]:
-    """Lower and upper bound of an endpoint, and entry if there is one."""
-    columns_of(frame, [column for part, column in form.items() if part != "event_value"])
-    lower, upper = _from_time_and_event(frame, form, whole) if "time" in form else _from_bounds(frame, form)
-    out = {"lower": lower, "upper": upper}
+def related(y: pd.DataFrame, terminal: Any, composites: Mapping[str, str], *, whole: bool) -> pd.DataFrame:
+    """A table of endpoints that were collected one by one, with what they have to do with each other; see :func:`endpoints`."""
+    found: dict[str, dict[str, Array]] = {}
+    for place, (name, kind) in enumerate(y.columns):
+        found.setdefault(name, {})[kind] = y.iloc[:, place].to_numpy()
+    ends = [name for name, parts in found.items() if parts.pop("terminal", None) is not None]
+    return _related(found, terminal, ends, composites, y.index, whole)
+
+
+def _as_frame(found: Mapping[str, Mapping[str, Array]], ends: Sequence[str], index: pd.Index) -> pd.DataFrame:
+    parts: dict[tuple[str, str], Array] = {}
+    for name, bounds in found.items():
+        parts |= {(name, kind): values for kind, values in bounds.items()}
+        if name in ends:
+            parts[name, "terminal"] = np.ones(len(index), dtype=bool)
+    return pd.DataFrame(parts, index=index)
+
+
+def _check_included(name: str, included: Any, names: Sequence[str], ends: Sequence[str]) -> None:
+    if included not in names:
+        raise ValueError(
+            f"endpoint {name!r} includes {included!r}, which is no endpoint{did_you_mean(str(included), names)}; "
+            f"there are {', '.join(map(repr, names))}"
+        )
+    if included not in ends:
+        raise ValueError(f"endpoint {name!r} includes {included!r}, which must be terminal for that: write terminal={included!r}")
+
+
+def _bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whole: bool) -> dict[str, dict[str, Array]]:
+    """Bounds of an endpoint, or of every cause, and entry if there is one; by name."""
+    columns_of(frame, [form[part] for part in ("time", "event", "cause", "lower", "upper", "entry") if part in form])
+    if "causes" in form:
+        pairs = bounds_by_cause(frame, form, whole)
+    else:
+        pairs = {name: _from_time_and_event(frame, form, whole) if "time" in form else _from_bounds(frame, form)}
+    out: dict[str, dict[str, Array]] = {own: {"lower": lower, "upper": upper} for own, (lower, upper) in pairs.items()}
     if "entry" in form:
-        entry = _from_the_start(_times(frame, form["entry"]))
-        _refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
-        if "time" in form:
-            _refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
-        out["entry"] = entry
+        entry = from_the_start(times_of(frame, form["entry"]))
+        refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
+        for bounds in out.values():
+            lower = bounds["lower"]
+            if "time" in form:
+                refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
+            bounds["entry"] = entry
     return out
 
 
@@ -110,39 +191,30 @@ def _form(name: str, definition: Any) -> dict[str, Any]:
         return {"time": definition[0], "event": definition[1]}
     if isinstance(definition, Mapping):
         keys = set(definition)
-        recorded, bounded = {"time", "event"}, {"lower", "upper"}
-        if recorded <= keys <= recorded | {"event_value", "entry"} or bounded <= keys <= bounded | {"entry"}:
-            return dict(definition)
+        for needed, allowed in (
+            ({"time", "event"}, {"event_value", "entry", "including"}),
+            ({"time", "cause", "causes"}, {"entry", "censored"}),
+            ({"lower", "upper"}, {"entry"}),
+        ):
+            if needed <= keys <= needed | allowed:
+                _check_causes(name, definition)
+                return dict(definition)
     raise ValueError(f"endpoint {name!r} must be {_FORMS}; found {definition!r}")
 
 
-def _times(frame: pd.DataFrame, column: Hashable) -> Array:
-    """Times that are not negative, NaN where missing."""
-    (series,) = columns_of(frame, [column])
-    if pd.api.types.is_bool_dtype(series.dtype):
-        raise TableError(f"column {column!r} must hold times; found booleans. The time comes first, then the event", column=column)
-    times = numbers_of(series, "times")
-    _refuse_row(times < 0.0, times, column, "must not hold negative times")
-    _refuse_row(np.isfinite(times) & (times > _LATEST), times, column, f"must not hold times beyond {_LATEST:g}")
-    return times
-
-
-def _refuse_row(wrong: Any, times: Array, column: Hashable, rule: str) -> None:
-    row = row_of(wrong)
-    if row is not None:
-        raise TableError(f"column {column!r} {rule}; found {times[row]:g} in row {row}", column=column, row=row)
-
-
-def _from_the_start(times: Array) -> Array:
-    return np.where(np.isnan(times), 0.0, times)
+def _check_causes(name: str, definition: Mapping[str, Any]) -> None:
+    causes = definition.get("causes", {"": None})
+    if not isinstance(causes, Mapping) or not causes:
+        raise ValueError(
+            f'endpoint {name!r}: causes must map names to what the column holds: {{"relapse": 1, "death": 2}}; found {causes!r}'
+        )
 
 
 def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
-    time = _times(frame, form["time"])
-    _refuse_row(np.isinf(time), time, form["time"], "must hold finite times")
+    time = finite_times(frame, form["time"])
     (recorded,) = columns_of(frame, [form["event"]])
     event = _events(recorded, form.get("event_value"), ~np.isnan(time), whole)
-    lower = _from_the_start(time)
+    lower = from_the_start(time)
     return lower, np.where(event & ~np.isnan(time), lower, np.inf)
 
 
@@ -187,7 +259,7 @@ def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: 
 
 
 def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
-    lower, upper = _from_the_start(_times(frame, form["lower"])), _times(frame, form["upper"])
+    lower, upper = from_the_start(times_of(frame, form["lower"])), times_of(frame, form["upper"])
     return lower, np.where(np.isnan(upper), np.inf, upper)
 
 
@@ -196,12 +268,14 @@ class Endpoints:
     """Bounds of every endpoint as arrays of shape (n_rows, n_endpoints).
 
     ``entry`` is zero where there is none, and never beyond ``lower``: a subject that came under observation had had no event until then.
+    ``terminal`` names the endpoints that end everything, if that was said.
     """
 
     names: tuple[str, ...]
     lower: Array
     upper: Array
     entry: Array
+    terminal: tuple[str, ...] = ()
 
     @property
     def event(self) -> Any:
@@ -223,7 +297,7 @@ class Endpoints:
         """The same in another order of endpoints, among which there may be more, of which nothing is known."""
         if names == self.names:
             return self
-        out = Endpoints.nothing(names, len(self.lower))
+        out = replace(Endpoints.nothing(names, len(self.lower)), terminal=tuple(name for name in names if name in self.terminal))
         for e, name in enumerate(names):
             if name in self.names:
                 place = self.names.index(name)
@@ -232,7 +306,11 @@ class Endpoints:
 
     def repeated(self, n: int) -> Endpoints:
         """Every row n times, one after the other."""
-        return Endpoints(self.names, *(np.repeat(part, n, axis=0) for part in (self.lower, self.upper, self.entry)))
+        return self.part(np.repeat(np.arange(len(self.lower)), n))
+
+    def part(self, rows: Any) -> Endpoints:
+        """Some of the rows, by number or mask."""
+        return replace(self, lower=self.lower[rows], upper=self.upper[rows], entry=self.entry[rows])
 
     def to_frame(self, index: pd.Index | None = None) -> pd.DataFrame:
         """A table of endpoints, as :func:`endpoints` makes it; with entry times where there are any."""
@@ -241,6 +319,8 @@ class Endpoints:
             parts[name, "lower"], parts[name, "upper"] = self.lower[:, e], self.upper[:, e]
             if (self.entry[:, e] > 0.0).any():
                 parts[name, "entry"] = self.entry[:, e]
+            if name in self.terminal:
+                parts[name, "terminal"] = np.ones(len(self.lower), dtype=bool)
         return pd.DataFrame(parts, index=index)
 
 
@@ -258,8 +338,8 @@ def parse_endpoints(y: Any) -> Endpoints:
     names = tuple(dict.fromkeys(y.columns.get_level_values(0)))
     for name in names:
         kinds = [kind for own, kind in y.columns if own == name]
-        if not {"lower", "upper"} <= set(kinds) <= {"lower", "upper", "entry"} or len(set(kinds)) != len(kinds):
-            raise ValueError(f"endpoint {name!r} must have the columns lower, upper and possibly entry; found {kinds}")
+        if not {"lower", "upper"} <= set(kinds) <= _KINDS or len(set(kinds)) != len(kinds):
+            raise ValueError(f"endpoint {name!r} must have the columns lower, upper and possibly entry and terminal; found {kinds}")
     nothing = np.zeros(len(y))
     # by place: threads that share an index with two levels must not look names up in it at the same time
     column = {key: numbers_of(y.iloc[:, place], "times") for place, key in enumerate(y.columns)}
@@ -267,7 +347,21 @@ def parse_endpoints(y: Any) -> Endpoints:
     def stack(kind: str) -> Array:
         return np.column_stack([column.get((name, kind), nothing) for name in names])
 
-    return _check(Endpoints(tuple(map(str, names)), stack("lower"), stack("upper"), stack("entry")))
+    terminal = tuple(str(name) for name in names if (name, "terminal") in column and _is_terminal(name, column[name, "terminal"]))
+    return _check(Endpoints(tuple(map(str, names)), stack("lower"), stack("upper"), stack("entry"), terminal))
+
+
+def _is_terminal(name: Any, marks: Array) -> bool:
+    """Whether the column that says so does: it must say the same in all rows."""
+    if marks.size and not (marks == marks[0]).all():
+        row = int(np.argmax(marks != marks[0]))
+        raise TableError(
+            f"endpoint {name!r}, row {row}: an endpoint must be terminal in all rows or in none; define both tables alike "
+            "before joining them",
+            column=name,
+            row=row,
+        )
+    return bool(marks.size == 0 or marks[0] == 1.0)
 
 
 def _from_structured(y: Any) -> Endpoints:
@@ -286,7 +380,7 @@ def _check(parsed: Endpoints) -> Endpoints:
         (np.isnan(lower) | np.isnan(upper) | np.isnan(entry), "bounds must not be missing (nothing known is 0 to inf)"),
         (lower < 0.0, "times must not be negative"),
         (np.isinf(lower) | np.isinf(entry), "a lower bound must be finite"),
-        ((lower > _LATEST) | (np.isfinite(upper) & (upper > _LATEST)), f"times must not exceed {_LATEST:g}"),
+        ((lower > LATEST) | (np.isfinite(upper) & (upper > LATEST)), f"times must not exceed {LATEST:g}"),
         (lower > upper, "the lower bound must not exceed the upper one"),
         (entry < 0.0, "entry must not be negative"),
         ((entry > 0.0) & (upper <= entry), "the event must lie beyond the entry time"),
@@ -296,6 +390,8 @@ def _check(parsed: Endpoints) -> Endpoints:
             row, e = where
             found = f"lower {lower[where]:g}, upper {upper[where]:g}, entry {entry[where]:g}"
             problems.append(Problem(f"endpoint {parsed.names[e]!r}, row {row}: {rule}; found {found}", parsed.names[e], row))
+    if not problems:
+        problems = order_problems(parsed.names, lower, upper, entry, parsed.terminal)
     if problems:
         raise TableError(problems)
-    return Endpoints(parsed.names, np.maximum(lower, entry), upper, entry)
+    return replace(parsed, lower=np.maximum(lower, entry))

@@ -12,7 +12,7 @@ from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.product_limit import product_limit
 from harmonium.typing import Array
 
-__all__ = ["FollowUp", "follow_up_of"]
+__all__ = ["FollowUp", "follow_up_at", "follow_up_of"]
 
 _MOST_QUANTILES = 101
 
@@ -58,7 +58,11 @@ def follow_up_of(times: EndpointSummary) -> FollowUp:
     if not time.size:
         return FollowUp((np.inf, np.inf))
     distinct = np.unique(time)
-    followed = product_limit(time, censored, distinct, count=count)
+    return follow_up_at(distinct, product_limit(time, censored, distinct, count=count))
+
+
+def follow_up_at(times: Array, followed: Array) -> FollowUp:
+    """Of the probabilities to be followed beyond each of some ascending times."""
     shares = np.linspace(0.0, 1.0, _MOST_QUANTILES)
     place = np.searchsorted(1.0 - followed, shares, side="left")
-    return FollowUp(tuple(map(float, distinct[np.minimum(place, distinct.size - 1)])))
+    return FollowUp(tuple(map(float, times[np.minimum(place, times.size - 1)])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -45,7 +46,5 @@ def landmark(y: Any, time: float) -> pd.DataFrame:
         raise ValueError(f"a landmark must be a time that is not negative; found {time!r}")
     seen = known.upper <= time
     lower, upper = np.where(seen, known.lower, np.minimum(known.lower, time)), np.where(seen, known.upper, np.inf)
-    parts = {}
-    for e, name in enumerate(known.names):
-        parts[name, "lower"], parts[name, "upper"] = lower[:, e], upper[:, e]
-    return pd.DataFrame(parts, index=y.index if hasattr(y, "index") else None)
+    cut = replace(known, lower=lower, upper=upper, entry=np.zeros_like(lower))
+    return cut.to_frame(y.index if hasattr(y, "index") else None)

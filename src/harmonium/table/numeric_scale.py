@@ -70,6 +70,8 @@ class NumericScale:
         Of all values in training.
     floor, ceiling : float
         Bounds that no value can pass, as far as the data show: -inf and inf if there are none.
+    location, spread : float
+        Mean and standard deviation of the normal quantiles of ranks in training, which became scores by them.
 
     Examples
     --------
@@ -90,6 +92,8 @@ class NumericScale:
     highest: float = np.inf
     floor: float = -np.inf
     ceiling: float = np.inf
+    location: float = 0.0
+    spread: float = 1.0
 
     def to_score(self, values: Array) -> Array:
         """Scores of values, NaN where missing."""
@@ -110,6 +114,12 @@ class NumericScale:
         for heap in self.heaps:
             values = np.where((scores > heap.lower) & (scores < heap.upper), heap.value, values)
         return values if self.grid is None else self.grid.nearest(values, *self._limits)
+
+    def of_probability(self, probability: Array) -> Array:
+        """Scores of quantiles of the training rows, between the first and the last that are plausible."""
+        first, last = (_normal_probability(self.location + self.spread * end) for end in self.plausible_scores)
+        inside = first + np.asarray(probability) * (last - first)
+        return (normal_quantile(np.clip(inside, 1e-300, 1.0 - 2.0**-53)) - self.location) / self.spread
 
     @cached_property
     def plausible_scores(self) -> tuple[float, float]:
@@ -188,6 +198,8 @@ def fit_numeric_scale(tally: Tally, precision: float = 2.0**-52) -> NumericScale
         highest,
         floor,
         ceiling,
+        ranks.mean,
+        ranks.deviation,
     )
 
 
@@ -240,6 +252,10 @@ class _Ranks:
         """Scores of the borders below each value, and above the last."""
         above = np.concatenate([np.cumsum(self.counts[::-1])[::-1] / self.total, [0.0]])
         return _border_scores(self.share_below, above)
+
+
+def _normal_probability(quantile: float) -> float:
+    return NormalDist().cdf(quantile)
 
 
 def _border_scores(below: Array, above: Array) -> Array:

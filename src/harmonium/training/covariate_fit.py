@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
-from threadpoolctl import threadpool_limits
 
 from harmonium.cells import Cells
 from harmonium.engine.covariate_sum import CovariateSum, covariate_cells, observed_statistics
@@ -16,22 +15,27 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.exact import posterior
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.states import EXACT_LIMIT, hidden_states
+from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective, conditioned_cells
 from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 from harmonium.typing import Array
 
-__all__ = ["fit_covariate_units", "number_of_units"]
+__all__ = ["MOST_UNITS", "fit_covariate_units", "number_of_units"]
 
 _PRECISION = 2.0  # of the prior on couplings, in effects of a standard deviation
 _MAX_ITER = 300
 _TOL = 1e-5  # relative change of the objective at which the optimiser stops
-_MOST_UNITS = 4
 _ROWS_PER_UNIT = 40
 
+MOST_UNITS = 4
+"""How many units a table asks for at most, for predictions."""
 
-def number_of_units(recorded: Cells, n_prognostic: int) -> int:
+
+def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS) -> int:
     """How many covariate units a table asks for: one for two columns, if enough values were observed to learn them from.
+
+    ``most`` is the largest number.
 
     Examples
     --------
@@ -47,8 +51,8 @@ def number_of_units(recorded: Cells, n_prognostic: int) -> int:
     if n_columns < 2 or not n_prognostic:
         return 0
     n_observed = int(np.count_nonzero(lower == upper)) // n_columns
-    most: int = min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, _MOST_UNITS, EXACT_LIMIT - n_prognostic)
-    return max(0, most)
+    asked: int = min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, most, EXACT_LIMIT - n_prognostic)
+    return max(0, asked)
 
 
 def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: int, start: CovariateUnits | None = None) -> CovariateUnits:
@@ -71,7 +75,7 @@ def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: i
     coordinates = Coordinates.of_data(covariate_cells(recorded), n_units, 0.0)
     problem = PenalisedLikelihood(total, coordinates, recorded.n_rows, prior_precisions(coordinates, _PRECISION))
     natural = _start(recorded, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
-    with threadpool_limits(1, "blas"):  # its linear algebra is tiny
+    with one_thread():
         result = minimize(
             problem.loss,
             coordinates.from_natural(natural),

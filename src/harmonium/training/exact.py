@@ -1,36 +1,37 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
-Several short runs from wide starts, the best of which is carried on. The precision of the prior on covariates' couplings is
-chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of
-squares.
+Several short runs from wide starts, of which the best are carried on until two have ended in the best optimum. The prior's precisions of
+couplings, one for each covariate and one for all outcomes, are chosen by the data
+(MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of squares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning, warn
+from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
 from harmonium.training.many_rows import ManyRows
 from harmonium.training.objective import ExactObjective, LogLikelihood
-from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions, smoothed
+from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, prior_precisions, smoothed
 from harmonium.training.quasi_newton import minimise
 from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.starts import Directions
 from harmonium.training.trainer import Fit, check_start
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array
 
 __all__ = ["Exact"]
 
@@ -38,8 +39,11 @@ _FIRST_L2 = 5.0
 _ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
 _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
 _SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations
-_SMOOTHER = 100.0  # times the prior's precision of times' couplings where a short run begins
-_N_LONGER = 3  # short runs that are carried on if there are several outcomes
+_SMOOTH = 1.0  # the prior's precision of times' couplings where a short run begins
+_SEARCHED = 0.1  # the same in the search: a weaker one has more optima
+_N_LONGER = 3  # short runs that are carried on at least
+_LONGER = 1e-6  # relative change of the objective at which these stop: before, their values say little
+_FOUND_AGAIN = 0.5  # ends of two runs that differ by less, in nats of all rows, are the same optimum
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
@@ -58,11 +62,13 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    l2 : "auto" or float
-        Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose.
+    l2 : "auto", float or Prior
+        Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose one for each
+        covariate and one for the couplings of outcomes, which is 0.01 otherwise.
     n_starts : "auto" or int
-        Short runs of the optimiser, of which the best few are carried on. "auto": six with one outcome, ten with several, whose likelihood
-        has more maxima.
+        Short runs of the optimiser, of which the best three are carried on, and more until two have ended in the best optimum. "auto":
+        six with one outcome, ten with several, whose likelihood has more maxima. Where the search begins on a sample, further starts lend
+        it single hidden units, unless there is only one.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
@@ -85,7 +91,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        l2: str | float = "auto",
+        l2: str | float | Prior = "auto",
         n_starts: str | int = "auto",
         max_iter: int = 1000,
         tol: float = 3e-7,
@@ -110,28 +116,24 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_threads: int | None = None,
     ) -> Fit:
         """Maximise the objective; see :class:`harmonium.training.trainer.Trainer`."""
-        l2 = self._check()
+        prior = self._check()
         if start is not None:
             check_start(start, objective, n_hidden)
         coordinates = objective.coordinates(n_hidden)
         total = objective.likelihood(n_hidden, n_threads)
         share = _share_of_events(objective.representative_rows())
-        problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, l2), share)
+        problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, prior), share)
         stages = self._stages(problem, objective, history, n_threads)
         converged = False
         try:
-            with interruptible(), threadpool_limits(1, "blas"):  # its linear algebra is tiny; more threads make it ten times slower
+            with interruptible(), one_thread():
                 z = None if start is None else coordinates.from_natural(start.natural())
                 if stages is not None:
-                    result = stages.fit(self._starts(problem, objective)) if z is None else stages.continued(z)
+                    result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 else:
                     z = self._best_start(problem, objective, history) if z is None else z
                     if self._chooses_l2(problem):
-                        z = self._run(problem, z, self.max_iter, history, _ROUGH).x
-                        curvature = problem.curvature(z)
-                        l2 = evidence_precision(problem, z, l2, curvature)
-                        problem.precisions = prior_precisions(coordinates, l2)
-                        result = self._polish(problem, z, history, curvature)
+                        prior, result = self._with_evidence(problem, z, history)
                     else:
                         result = self._run(problem, z, self.max_iter, history, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
@@ -144,12 +146,12 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             if isinstance(reason, KeyboardInterrupt):
                 warn("training was interrupted; the best parameters so far are kept", InterruptionWarning)
             z = problem.current
-        n_evaluations, l2 = (problem.n_evaluations, l2) if stages is None else (stages.n_evaluations, stages.l2)
-        return Fit(history.best or problem.parameters_at(z), converged, l2, n_evaluations, problem.n_evaluations)
+        n_evaluations, prior = (problem.n_evaluations, prior) if stages is None else (stages.n_evaluations, stages.l2)
+        return Fit(history.best or problem.parameters_at(z), converged, prior, n_evaluations, problem.n_evaluations)
 
-    def _check(self) -> float:
+    def _check(self) -> float | Prior:
         """Refuse settings that make no sense; return the penalty to begin with."""
-        if not (isinstance(self.l2, str) and self.l2 == "auto"):
+        if not (isinstance(self.l2, Prior) or (isinstance(self.l2, str) and self.l2 == "auto")):
             require_number("l2", self.l2, least=0.0, instead='"auto" or ')
         if not (isinstance(self.n_starts, str) and self.n_starts == "auto"):
             require_whole_number("n_starts", self.n_starts, least=1, instead='"auto" or ')
@@ -158,6 +160,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         require_whole_number("design", self.design, least=0)
         if not (self.sample_rows is None or (isinstance(self.sample_rows, str) and self.sample_rows == "auto")):
             require_whole_number("sample_rows", self.sample_rows, least=1, instead='"auto", None or ')
+        if isinstance(self.l2, Prior):
+            return self.l2
         return _FIRST_L2 if self.l2 == "auto" else float(self.l2)
 
     def _chooses_l2(self, problem: PenalisedLikelihood) -> bool:
@@ -165,7 +169,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     def _may_choose_l2(self, problem: PenalisedLikelihood) -> bool:
         has_couplings = problem.coordinates.n_hidden > 0 and not problem.coordinates.of_outcomes.all()
-        return self.l2 == "auto" and has_couplings
+        return isinstance(self.l2, str) and has_couplings
 
     def _stages(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History, n_threads: int | None) -> ManyRows | None:
         """How the fit proceeds if there are many rows."""
@@ -176,35 +180,55 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         if size < objective.n_rows:
             drawn = objective.sample(size, self.design)
             part = replace(problem, total=drawn.likelihood(problem.coordinates.n_hidden, n_threads))
-        return ManyRows(problem, part, history, self._check(), self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
+        prior = self._check()
+        l2 = prior.typical if isinstance(prior, Prior) else prior
+        return ManyRows(problem, part, history, l2, self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
 
-    def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
+    def _numbered_starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> tuple[int, Callable[[int], Array]]:
+        """How many starts, and what makes one of its number."""
         directions = Directions.of(objective.representative_rows(), problem.coordinates)
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
-        return [directions.start(number, self.design) for number in range(n_starts)]
+        return n_starts, partial(directions.start, design=self.design)
 
     def _best_start(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> Array:
-        """Short runs from all starts, with a smooth beginning; with several outcomes, longer ones from the best of their ends."""
-        starts = self._starts(problem, objective)
-        if len(starts) == 1:
+        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends."""
+        n_starts, start_of = self._numbered_starts(problem, objective)
+        starts = list(map(start_of, range(n_starts)))
+        if n_starts == 1:
             return starts[0]
-        ends = self._best_ends(problem, [self._smoothly(problem, z, history) for z in starts], _SHORT_RUN, history)
-        n_longer = min(_N_LONGER, len(ends)) if objective.layout.n_outcomes > 1 else 1
-        return ends[0] if n_longer == 1 else self._best_ends(problem, ends[:n_longer], self.max_iter, history)[0]
-
-    def _smoothly(self, problem: PenalisedLikelihood, z: Array, history: History) -> Array:
-        """A few iterations with a strong prior on the couplings of times, which keeps densities wide."""
         final = problem.precisions
-        problem.precisions = smoothed(problem.coordinates, final, _SMOOTHER)
         try:
-            return np.asarray(self._run(problem, z, _SMOOTH_RUN, history, _ROUGH, may_stop=False).x)
+            ends = []
+            for start in starts:
+                problem.precisions = smoothed(problem.coordinates, final, _SMOOTH)
+                near = self._run(problem, start, _SMOOTH_RUN, history, _ROUGH, may_stop=False)
+                problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
+                ends.append(self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False))
+            ends.sort(key=lambda end: float(end.fun))
+            return self._found_again(problem, ends, history)
         finally:
             problem.precisions = final
 
-    def _best_ends(self, problem: PenalisedLikelihood, starts: list[Array], max_iter: int, history: History) -> list[Array]:
-        """Where runs end, the best first."""
-        ends = [self._run(problem, z, max_iter, history, _ROUGH, may_stop=False) for z in starts]
-        return [end.x for end in sorted(ends, key=lambda end: float(end.fun))]
+    def _found_again(self, problem: PenalisedLikelihood, ends: list[OptimizeResult], history: History) -> Array:
+        """Carry ends of short runs on, the best first, until two have come to the best optimum: what short runs reach says little."""
+        longer: list[OptimizeResult] = []
+        for end in ends:
+            longer.append(self._run(problem, end.x, self.max_iter, history, _LONGER, may_stop=False))
+            longer.sort(key=lambda end: float(end.fun))
+            if len(longer) >= _N_LONGER and (longer[1].fun - longer[0].fun) * problem.n_rows < _FOUND_AGAIN:
+                break
+        return np.asarray(longer[0].x)
+
+    def _with_evidence(self, problem: PenalisedLikelihood, z: Array, history: History) -> tuple[Prior, OptimizeResult]:
+        """To the optimum under the prior that the evidence chooses near z."""
+        coordinates = problem.coordinates
+        problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
+        z = self._run(problem, z, self.max_iter, history, _ROUGH).x
+        curvature = problem.curvature(z)
+        n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
+        prior = evidence_prior(problem, z, Prior(np.full(n_covariates, _FIRST_L2), _SEARCHED), curvature)
+        problem.precisions = prior_precisions(coordinates, prior)
+        return prior, self._polish(problem, z, history, curvature)
 
     def _run(
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
@@ -248,10 +272,8 @@ def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float
 
 def _share_of_events(cells: Cells) -> float:
     """Of rows, those with an event; as if there were one at least."""
-    lower, upper = (np.concatenate(bounds, axis=1)[:, cells.layout.outcomes] for bounds in (cells.lower, cells.upper))
-    highest = cells.layout.domains[cells.layout.outcomes, 1]
-    seen: Booleans = ((lower == upper) | (upper < highest)).any(axis=1)
-    return max(float(seen.mean()), 1.0 / max(cells.n_rows, 1)) if highest.size else 1.0
+    seen = cells.observed_events()
+    return max(float(seen.any(axis=1).mean()), 1.0 / max(cells.n_rows, 1)) if seen.shape[1] else 1.0
 
 
 def _warn_if_unresolved(total: LogLikelihood) -> None:

@@ -9,15 +9,18 @@ import numpy as np
 from harmonium.engine.parameters import Parameters
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import LogLikelihood
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["PenalisedLikelihood", "evidence_precision", "prior_precisions", "smoothed"]
+__all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior", "prior_precisions", "smoothed"]
 
 _OUTCOME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
 _PRECISION_RANGE = (0.1, 200.0)
+_OUTCOME_RANGE = (0.003, 0.1)
 _N_FIXED_POINT = 5
+_LENT = 2.0  # couplings of the common precision that every column's own precision counts beside its own couplings
 _STEP = 1e-4  # of differences of gradients
+_STIFF = 100.0  # curvature per row beyond which that is a long step, and a shorter one is taken
 
 
 @dataclass
@@ -70,11 +73,17 @@ class PenalisedLikelihood:
         _, base = self.loss(z)
         out = np.empty((z.size, z.size))
         for i in range(z.size):
-            moved = z.copy()
-            moved[i] += _STEP
-            out[i] = (self.loss(moved)[1] - base) / _STEP
+            out[i] = self._difference(z, i, _STEP, base)
+            if out[i, i] > _STIFF:
+                out[i] = self._difference(z, i, _STEP / np.sqrt(out[i, i]), base)
         whole: Array = 0.5 * self.n_rows * (out + out.T) - np.diag(self.precisions)
         return whole
+
+    def _difference(self, z: Array, i: int, step: float, base: Array) -> Array:
+        moved = z.copy()
+        moved[i] += step
+        difference: Array = (self.loss(moved)[1] - base) / step
+        return difference
 
     def hessian(self, z: Array, curvature: Array | None = None) -> Array:
         """Of minus the penalised log-likelihood per row; the curvature may be known already."""
@@ -83,46 +92,133 @@ class PenalisedLikelihood:
         return whole
 
 
-def prior_precisions(coordinates: Coordinates, l2: float) -> Array:
-    """The prior's precision of every element of z (eq. 14), ``l2`` for couplings of covariates; biases have none."""
+@dataclass(frozen=True)
+class Prior:
+    """The normal prior on couplings: a precision for each covariate, and one for all outcomes.
+
+    Attributes
+    ----------
+    covariates : ndarray of shape (n_covariates,)
+    outcomes : float
+    """
+
+    covariates: Array
+    outcomes: float = _OUTCOME_PRECISION
+
+    @property
+    def typical(self) -> float:
+        """The geometric mean over covariates."""
+        return float(np.exp(np.log(np.maximum(self.covariates, 1e-300)).mean())) if self.covariates.size else 0.0
+
+
+def prior_precisions(coordinates: Coordinates, l2: float | Prior) -> Array:
+    """The prior's precision of every element of z (eq. 14); a number is that of all covariates' couplings. Biases have none."""
     out = np.zeros(coordinates.size)
     hidden, couplings, _ = coordinates.split(out)
+    prior = l2 if isinstance(l2, Prior) else Prior(np.full(_n_covariates(coordinates), float(l2)))
     hidden[:] = _HIDDEN_PRECISION
-    couplings[coordinates.of_outcomes] = _OUTCOME_PRECISION
-    couplings[~coordinates.of_outcomes] = l2
+    couplings[:] = np.append(prior.covariates, prior.outcomes)[_groups(coordinates)][:, None]
     return out
 
 
-def smoothed(coordinates: Coordinates, precisions: Array, factor: float) -> Array:
-    """The same prior, stronger on the couplings of outcomes."""
+def smoothed(coordinates: Coordinates, precisions: Array, outcomes: float) -> Array:
+    """The same prior with another precision of the couplings of outcomes."""
     out = precisions.copy()
-    coordinates.split(out)[1][coordinates.of_outcomes] *= factor
+    coordinates.split(out)[1][coordinates.of_outcomes] = outcomes
     return out
 
 
 def evidence_precision(problem: PenalisedLikelihood, z: Array, precision: float, whole: Array) -> float:
-    """The precision of covariates' couplings that the evidence prefers, the log-likelihood being taken as quadratic around z.
+    """The precision of all covariates' couplings that the evidence prefers, the log-likelihood being taken as quadratic around z.
 
     ``whole`` is :meth:`PenalisedLikelihood.curvature` at z.
-    Alternates MacKay's fixed point (eq. 16) with the position of the optimum under the new precision, both without further gradients.
     """
-    low, high = problem.coordinates.bounds()
-    free = np.flatnonzero((z > low + 1e-9) & (z < high - 1e-9))
-    is_coupling = np.zeros(z.size)
-    problem.coordinates.split(is_coupling)[1][~problem.coordinates.of_outcomes] = 1.0
-    chosen = is_coupling[free] == 1.0
-    prior = problem.precisions[free]
-    curvature = _positive(whole[np.ix_(free, free)])
-    slope = problem.n_rows * problem.loss(z)[1][free]  # z need not be quite at the optimum
-    pull = curvature @ z[free] + prior * z[free] - slope  # the optimum under another prior solves (curvature + prior) z = pull
-    for _ in range(_N_FIXED_POINT):
-        prior = np.where(chosen, precision, prior)
-        covariance = np.linalg.inv(curvature + np.diag(np.maximum(prior, 1e-6)))
-        position = covariance @ pull
-        n_determined = chosen.sum() - precision * np.trace(covariance[np.ix_(chosen, chosen)])
-        size = float(np.sum(position[chosen] ** 2))
-        precision = float(np.clip(max(n_determined, 1e-3) / max(size, 1e-12), *_PRECISION_RANGE))
-    return precision
+    return _Evidence(problem, z, whole).common(precision)[0]
+
+
+def evidence_prior(problem: PenalisedLikelihood, z: Array, prior: Prior, whole: Array) -> Prior:
+    """The precisions that the evidence prefers, of every covariate and of the outcomes' couplings.
+
+    First one precision for all covariates, then each covariate's own, which counts some couplings as the common precision expects them:
+    a column with one statistic says little about its precision by itself.
+    """
+    evidence = _Evidence(problem, z, whole)
+    if not prior.covariates.size:
+        return prior
+    common, outcomes = evidence.common(prior.typical, prior.outcomes)
+    return evidence.by_covariate(common, outcomes)
+
+
+class _Evidence:
+    """MacKay's fixed point (eq. 16) in turn with the position of the optimum under the new precisions, without further gradients."""
+
+    def __init__(self, problem: PenalisedLikelihood, z: Array, whole: Array) -> None:
+        coordinates = problem.coordinates
+        low, high = coordinates.bounds()
+        free = np.flatnonzero((z > low + 1e-9) & (z < high - 1e-9))
+        group = np.full(z.size, -1.0)
+        coordinates.split(group)[1][:] = _groups(coordinates)[:, None]
+        self._group = group[free].astype(np.int64)
+        self._n_covariates = _n_covariates(coordinates)
+        self._of_outcomes = self._group == self._n_covariates
+        self._prior = problem.precisions[free]
+        self._curvature = _positive(whole[np.ix_(free, free)])
+        slope = problem.n_rows * problem.loss(z)[1][free]  # z need not be quite at the optimum
+        self._pull = self._curvature @ z[free] + self._prior * z[free] - slope  # the optimum solves (curvature + prior) z = pull
+
+    def common(self, precision: float, outcomes: float | None = None) -> tuple[float, float]:
+        """One precision for all covariates and, if it is to be chosen, one for the outcomes."""
+        of_covariates = (self._group >= 0) & ~self._of_outcomes
+        chosen = np.nan if outcomes is None else outcomes
+        for _ in range(_N_FIXED_POINT):
+            prior = np.where(self._of_outcomes & (outcomes is not None), chosen, self._prior)
+            covariance, position = self._optimum(np.where(of_covariates, precision, prior))
+            precision = _updated(of_covariates, precision, covariance, position, _PRECISION_RANGE)
+            chosen = _updated(self._of_outcomes, chosen, covariance, position, _OUTCOME_RANGE)
+        return precision, chosen
+
+    def by_covariate(self, common: float, outcomes: float) -> Prior:
+        """A precision for each covariate."""
+        precisions = np.full(self._n_covariates, common)
+        chosen = [self._group == k for k in range(self._n_covariates)]
+        for _ in range(_N_FIXED_POINT):
+            prior = np.where(self._group >= 0, np.append(precisions, outcomes)[self._group], self._prior)
+            covariance, position = self._optimum(prior)
+            for k, own in enumerate(chosen):
+                precisions[k] = _updated(own, precisions[k], covariance, position, _PRECISION_RANGE, (_LENT, common))
+            outcomes = _updated(self._of_outcomes, outcomes, covariance, position, _OUTCOME_RANGE)
+        return Prior(precisions, outcomes)
+
+    def _optimum(self, prior: Array) -> tuple[Array, Array]:
+        covariance = np.linalg.inv(self._curvature + np.diag(np.maximum(prior, 1e-6)))
+        return covariance, covariance @ self._pull
+
+
+def _updated(
+    chosen: Booleans,
+    precision: float,
+    covariance: Array,
+    position: Array,
+    allowed: tuple[float, float],
+    lent: tuple[float, float] = (0.0, 1.0),
+) -> float:
+    """The effective number of well determined couplings divided by their sum of squares; ``lent``: so many, of such a precision."""
+    n_determined = chosen.sum() - precision * np.diagonal(covariance)[chosen].sum()
+    size = float(np.sum(position[chosen] ** 2))
+    number, of_precision = lent
+    return float(np.clip((max(n_determined, 1e-3) + number) / (max(size, 1e-12) + number / of_precision), *allowed))
+
+
+def _n_covariates(coordinates: Coordinates) -> int:
+    return coordinates.layout.n_columns - coordinates.layout.n_outcomes
+
+
+def _groups(coordinates: Coordinates) -> Integers:
+    """The covariate that each coupled statistic belongs to; of all outcomes, one number beyond them."""
+    layout = coordinates.layout
+    column = np.repeat(np.arange(layout.n_columns), np.diff(layout.offsets))[coordinates.coupled]
+    groups: Integers = np.minimum(column, _n_covariates(coordinates))
+    return groups
 
 
 def _positive(matrix: Array) -> Array:

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import OptimizeResult
 
-from harmonium.typing import Array, Booleans
+from harmonium.numerics.compilation import compiled
+from harmonium.typing import Array, Integers
 
 __all__ = ["minimise", "quadratic_step"]
 
 _FLATTEST = 1e-8  # least curvature, relative to the largest
+_STIFFNESS_RANGE = 1e-8  # of the square roots of coordinates' own curvatures
 _FIRST_RADIUS, _WIDEST = 1.0, 100.0  # of the trust region, in the coordinates' own unit
 _POOR, _GOOD = 0.25, 0.75  # what is gained relative to what the quadratic model promised
 _LONG = 8  # iterations after which the curvature is looked at again, if steps are refused or the search is about to end
-_STIFFEST = 1e12  # damping relative to the mean curvature, beyond which a step is as short as it will be
+_MOST_DAMPED = 34  # powers of four from the least damping on, after which a step is as short as it will be
 _MOST_CHANGES = 50  # of the active set, in one step
 _ROUNDING = 1e-13  # relative error of a value
 
@@ -104,7 +105,7 @@ class _Search:
     def __init__(self, z: Array, value: float, gradient: Array, bounds: tuple[Array, Array], curvature: Callable[[Array], Array]) -> None:
         self.z, self.value, self.gradient = z, value, gradient
         self._bounds, self._curvature = bounds, curvature
-        self._radius = _FIRST_RADIUS
+        self._radius, self._restricted = _FIRST_RADIUS, False
         self.look()
 
     def look(self) -> None:
@@ -127,22 +128,20 @@ class _Search:
 
     def proposed(self) -> tuple[Array, float, float]:
         """The best step of the quadratic model within the region and the bounds, what it promises, and what one of any length would."""
-        damping, unit, hoped = 0.0, float(np.trace(self._matrix)) / self.z.size, 0.0
-        while True:
-            step = self._step(damping)
-            promised = -float(self.gradient @ step + 0.5 * step @ self._matrix @ step)
-            hoped = max(hoped, promised)
-            if np.linalg.norm(step) <= self._radius or damping > _STIFFEST * unit:
-                return step, promised, hoped
-            damping = max(4.0 * damping, _FLATTEST * unit)
-
-    def _step(self, damping: float) -> Array:
-        low, high = (bound - self.z for bound in self._bounds)
-        try:
-            return quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low, high)
-        except np.linalg.LinAlgError:  # updates are positive definite but for rounding
+        found = self._within_region()
+        if found is None:  # updates are positive definite but for rounding
             self._matrix = _convex(self._matrix)
-            return quadratic_step(self._matrix + damping * np.eye(self.z.size), self.gradient, low, high)
+            found = self._within_region()
+        if found is None:
+            raise np.linalg.LinAlgError("the quadratic model is not convex")
+        return found
+
+    def _within_region(self) -> tuple[Array, float, float] | None:
+        low, high = (bound - self.z for bound in self._bounds)
+        step = np.empty(self.z.size)
+        promised, hoped, done = _damped_step(self._matrix, self.gradient, low, high, self._radius, step)
+        self._restricted = promised < hoped
+        return (step, promised, hoped) if done else None
 
     def go(self, step: Array, promised: float, value: float, gradient: Array) -> None:
         """Take a step, or refuse it; learn from its gradient either way."""
@@ -153,8 +152,8 @@ class _Search:
             self._learn(step, gradient - self.gradient)
         if ratio < _POOR:
             self._radius = 0.25 * length
-        elif ratio > _GOOD and length > 0.8 * self._radius:
-            self._radius = min(2.0 * self._radius, _WIDEST)
+        elif ratio > _GOOD and self._restricted:
+            self._radius = min(max(self._radius, 3.0 * length), _WIDEST)
         self._n_steps += 1
         if ratio > 1e-4:
             self.z, self.value, self.gradient = np.clip(self.z + step, *self._bounds), value, gradient
@@ -179,28 +178,116 @@ def quadratic_step(matrix: Array, gradient: Array, low: Array, high: Array) -> A
 
     Coordinates that a step would carry beyond a bound are held there, and let go again if the gradient at the end pulls them inside.
     """
-    step = np.zeros(gradient.size)
-    held: Booleans = ((low >= 0.0) & (gradient > 0.0)) | ((high <= 0.0) & (gradient < 0.0))
-    for _ in range(_MOST_CHANGES):
-        free = np.flatnonzero(~held)
-        pull = gradient[free] + matrix[np.ix_(free, np.flatnonzero(held))] @ step[held]
-        wanted = -cho_solve(cho_factor(matrix[np.ix_(free, free)]), pull) if free.size else pull
-        beyond = (wanted < low[free]) | (wanted > high[free])
-        step[free] = np.clip(wanted, low[free], high[free])
-        if beyond.any():
-            held[free[beyond]] = True
-            continue
-        slope = gradient + matrix @ step
-        inwards: Booleans = held & (((step <= low) & (slope < 0.0)) | ((step >= high) & (slope > 0.0)))
-        if not inwards.any():
-            break
-        held[inwards] = False
+    step = np.empty(gradient.size)
+    if not _bounded_step(matrix, 0.0, gradient, low, high, step):
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
     return step
 
 
+@compiled(sums=True)
+def _products(a: Array, i: int, b: Array, j: int, n: int) -> float:
+    """The product of the first n elements of two rows."""
+    total = 0.0
+    for k in range(n):
+        total += a[i, k] * b[j, k]
+    return total
+
+
+@compiled()
+def _solve(matrix: Array, damping: float, free: Integers, pull: Array, factor: Array) -> bool:
+    """Solve for the free coordinates, ``pull`` (one row) becoming the solution, by Cholesky's method; False if there is none."""
+    n = free.size
+    for i in range(n):
+        for j in range(i):
+            factor[i, j] = (matrix[free[i], free[j]] - _products(factor, i, factor, j, j)) / factor[j, j]
+        square = matrix[free[i], free[i]] + damping - _products(factor, i, factor, i, i)
+        if not square > 0.0:
+            return False
+        factor[i, i] = np.sqrt(square)
+        pull[0, i] = (pull[0, i] - _products(factor, i, pull, 0, i)) / factor[i, i]
+    for i in range(n - 1, -1, -1):
+        pull[0, i] /= factor[i, i]
+        for j in range(i):
+            pull[0, j] -= factor[i, j] * pull[0, i]
+    return True
+
+
+@compiled()
+def _bounded_step(matrix: Array, damping: float, gradient: Array, low: Array, high: Array, step: Array) -> bool:
+    """:func:`quadratic_step` with a multiple of the identity added to the matrix; False if it is not positive definite."""
+    n = gradient.size
+    held, factor, end = np.empty(n, np.bool_), np.empty((n, n)), step.reshape(1, n)
+    for i in range(n):
+        held[i] = (low[i] >= 0.0 and gradient[i] > 0.0) or (high[i] <= 0.0 and gradient[i] < 0.0)
+        step[i] = 0.0
+    for _ in range(_MOST_CHANGES):
+        free = np.flatnonzero(~held)
+        wanted = np.empty((1, free.size))
+        for k in range(free.size):
+            step[free[k]] = 0.0
+        for k in range(free.size):
+            wanted[0, k] = -gradient[free[k]] - _products(matrix, free[k], end, 0, n)
+        if not _solve(matrix, damping, free, wanted, factor):
+            return False
+        beyond = False
+        for k in range(free.size):
+            i = free[k]
+            held[i] = wanted[0, k] < low[i] or wanted[0, k] > high[i]
+            beyond |= held[i]
+            step[i] = min(max(wanted[0, k], low[i]), high[i])
+        if beyond:
+            continue
+        inwards = False
+        for i in range(n):
+            if held[i]:
+                slope = gradient[i] + damping * step[i] + _products(matrix, i, end, 0, n)
+                held[i] = not ((step[i] <= low[i] and slope < 0.0) or (step[i] >= high[i] and slope > 0.0))
+                inwards |= not held[i]
+        if not inwards:
+            break
+    return True
+
+
+@compiled()
+def _damped_step(matrix: Array, gradient: Array, low: Array, high: Array, radius: float, step: Array) -> tuple[float, float, bool]:
+    """The least damped step within the region: what it promises, what the undamped one does, and whether the matrix is positive definite.
+
+    Dampings are powers of four times the least one; steps get shorter from one to the next.
+    """
+    n = gradient.size
+    unit, end = np.median(np.diag(matrix)), step.reshape(1, n)
+    promised = hoped = 0.0
+    lowest, highest, power = 0, _MOST_DAMPED, 0  # no damping at all, and powers of four beyond
+    while True:
+        damping = _FLATTEST * unit * 4.0 ** (power - 1) if power > 0 else 0.0
+        if not _bounded_step(matrix, damping, gradient, low, high, step):
+            return 0.0, 0.0, False
+        promised = 0.0
+        for i in range(n):
+            promised -= step[i] * (gradient[i] + 0.5 * _products(matrix, i, end, 0, n))
+        hoped = max(hoped, promised)
+        within = np.sqrt(_products(end, 0, end, 0, n)) <= radius
+        if within and power == lowest:
+            return promised, hoped, True
+        if within:
+            highest = power
+        else:
+            lowest = power + 1
+        if lowest >= highest and (within or power == highest):
+            return promised, hoped, True
+        power = (lowest + highest) // 2 if lowest < highest else highest
+
+
 def _convex(matrix: Array) -> Array:
-    """The same curvature upwards wherever it was downwards, and nowhere quite flat."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    size = np.abs(values)
-    convex: Array = (vectors * np.maximum(size, _FLATTEST * max(float(size.max(initial=0.0)), 1e-300))) @ vectors.T
+    """The same curvature upwards wherever it was downwards, and nowhere quite flat.
+
+    Flat and downwards as seen in coordinates of curvature one: where some are stiffer than others by orders of magnitude, what is flat to
+    within rounding next to the stiffest may still be what decides.
+    """
+    size = np.sqrt(np.abs(np.diag(matrix)))
+    unit = np.maximum(size, _STIFFNESS_RANGE * max(float(size.max(initial=0.0)), 1e-300))
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T) / np.outer(unit, unit))
+    found = np.abs(values)
+    scaled = (vectors * np.maximum(found, _FLATTEST * max(float(found.max(initial=0.0)), 1e-300))) @ vectors.T
+    convex: Array = scaled * np.outer(unit, unit)
     return convex

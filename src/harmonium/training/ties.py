@@ -7,6 +7,7 @@ Taken as exact, each repetition of a time rewards a density that is ever higher 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,4 +28,4 @@ def ties_as_intervals(y: Endpoints, tied: Sequence[TiedTimes] | None = None) -> 
     for e, ties in enumerate(found):
         rows, place = ties.places(y.lower[:, e], y.event[:, e])
         lower[rows, e], upper[rows, e] = np.maximum(ties.lower[place], y.entry[rows, e]), ties.last[place]
-    return Endpoints(y.names, lower, upper, y.entry)
+    return replace(y, lower=lower, upper=upper)

@@ -11,6 +11,7 @@ import numpy as np
 from harmonium.engine.parameters import Parameters
 from harmonium.training.history import History
 from harmonium.training.objective import ExactObjective, Objective
+from harmonium.training.penalised import Prior
 
 __all__ = ["Fit", "Trainer", "check_start"]
 
@@ -24,8 +25,8 @@ class Fit:
     parameters : Parameters
     converged : bool or None
         Whether the optimiser met its own criterion; None if it has none.
-    l2 : float or mapping
-        The penalty used.
+    l2 : float, mapping or Prior
+        The penalty used; a Prior if the data chose it.
     n_evaluations : int
         Exact gradients computed, of all rows or of a sample.
     n_passes : int
@@ -34,7 +35,7 @@ class Fit:
 
     parameters: Parameters
     converged: bool | None
-    l2: float | Mapping[str, float]
+    l2: float | Mapping[str, float] | Prior
     n_evaluations: int
     n_passes: int = 0
 

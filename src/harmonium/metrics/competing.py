@@ -1,0 +1,209 @@
+"""Metrics of an endpoint that a terminal event may prevent: who has had that event will never have this one.
+
+Censoring is what ends observation without either event. Predictions are cumulative incidences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harmonium.metrics.brier import IntegratedBrier, inverse_probability
+from harmonium.metrics.concordance import harrell
+from harmonium.metrics.observed import Estimate, Observed, right_censored
+from harmonium.metrics.undefined import undefined
+from harmonium.table.aalen_johansen import AalenJohansen
+from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.product_limit import ProductLimit
+from harmonium.table.relations import at_or_after
+from harmonium.typing import Array, Booleans
+
+__all__ = [
+    "Competing",
+    "aalen_johansen",
+    "competing",
+    "competing_concordance",
+    "incidence_brier_score",
+    "integrated",
+    "integrated_incidence_brier_score",
+    "is_prevented",
+    "unweighted_concordance",
+    "weighted_concordance",
+]
+
+_PART_ROWS = 500  # subjects who are compared with all others at a time
+
+
+@dataclass(frozen=True)
+class Competing:
+    """Observed times of an endpoint, and where a terminal event came first.
+
+    Attributes
+    ----------
+    observed : Observed
+        Until the event, the terminal event or the censoring.
+    other : ndarray of bool
+        Whether it was the terminal event.
+    """
+
+    observed: Observed
+    other: Booleans
+
+    def forever(self) -> Observed:
+        """The same, with those who can never have the event free of it for ever."""
+        return replace(self.observed, time=np.where(self.other, np.inf, self.observed.time))
+
+    def censoring(self) -> ProductLimit:
+        """The distribution of the censoring."""
+        own = self.observed
+        return ProductLimit.of_censoring(own.time, own.event | self.other, own.entry if own.has_late_entry else None)
+
+    def incidence(self) -> AalenJohansen:
+        """The Aalen-Johansen estimate."""
+        own = self.observed
+        return AalenJohansen.of(own.time, own.event, self.other, own.entry if own.has_late_entry else None)
+
+
+def is_prevented(known: Endpoints, endpoint: str) -> bool:
+    """Whether a terminal event that is not this one may prevent it."""
+    return any(name != endpoint for name in known.terminal)
+
+
+def competing(known: Endpoints, endpoint: str | None = None) -> Competing:
+    """An endpoint of a table in which some are terminal."""
+    observed = right_censored(known, endpoint)
+    time, other = observed.time.copy(), np.zeros(observed.time.size, dtype=bool)
+    for name in known.terminal:
+        if name != observed.name:
+            e = known.names.index(name)
+            end = known.upper[observed.rows, e]
+            ended = ~observed.event & np.isfinite(end) & at_or_after(time, np.where(np.isfinite(end), end, np.inf))
+            other |= ended
+            time[ended] = end[ended]
+    return Competing(replace(observed, time=time), other)
+
+
+def aalen_johansen(y: Any, times: Any, *, endpoint: str | None = None) -> Array:
+    """The Aalen-Johansen estimate of an endpoint's cumulative incidence at some times.
+
+    Parameters
+    ----------
+    y : DataFrame
+        What :func:`harmonium.endpoints` returns.
+    times : array_like
+    endpoint : str, optional
+        By default the first.
+    """
+    return competing(parse_endpoints(y), endpoint).incidence().at(times)
+
+
+def incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> Array:
+    r"""Mean squared difference between predicted cumulative incidence and what happened, weighted for the censoring.
+
+    Parameters
+    ----------
+    y : DataFrame
+        What :func:`harmonium.endpoints` returns.
+    incidence : array_like of shape (n_rows, n_times)
+        Predicted probability that the event has happened until each time.
+    times : array_like of shape (n_times,)
+    endpoint : str, optional
+        By default the first.
+    y_train : DataFrame, optional
+        Where the distribution of the censoring is estimated; by default in ``y``.
+
+    Returns
+    -------
+    ndarray of shape (n_times,)
+    """
+    own, train = _pair(y, endpoint, y_train)
+    at = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    predicted = np.asarray(incidence, dtype=np.float64)[own.observed.rows]
+    return np.array([_losses(own, train.censoring(), predicted[:, k], time).mean() for k, time in enumerate(at)])
+
+
+def integrated_incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> float:
+    """Mean over time of :func:`incidence_brier_score`, by the trapezoidal rule."""
+    own, train = _pair(y, endpoint, y_train)
+    return integrated(own, train, np.asarray(incidence, dtype=np.float64), np.atleast_1d(np.asarray(times, dtype=np.float64))).value
+
+
+def integrated(own: Competing, train: Competing, incidence: Array, times: Array) -> Estimate:
+    """The integrated score and its standard error over subjects; ``incidence`` is of all rows of the table."""
+    metric = "the integrated Brier score"
+    usable = IntegratedBrier.of(own.observed, train.observed, times, metric)
+    if not usable.times.size:
+        return Estimate(np.nan, np.nan)
+    predicted = incidence[own.observed.rows][:, usable.columns]
+    if not np.isfinite(predicted).all():
+        return Estimate(undefined(f"{metric} of {own.observed.name!r}", "predictions are missing or infinite"), np.nan)
+    censoring = train.censoring()
+    losses = np.column_stack([_losses(own, censoring, predicted[:, k], time) for k, time in enumerate(usable.times)])
+    of_subjects = np.trapezoid(losses, usable.times, axis=1) / (usable.times[-1] - usable.times[0])
+    n = of_subjects.size
+    return Estimate(float(of_subjects.mean()), float(of_subjects.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan)
+
+
+def competing_concordance(y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None) -> float:
+    """Concordance of a risk with the order of events, where another event may prevent them.
+
+    A subject with the event at t is compared with those who have had none until t, and with those who can have none any more; each pair
+    weighs by the inverse probability that it was observed.
+
+    Parameters
+    ----------
+    y : DataFrame
+        What :func:`harmonium.endpoints` returns.
+    risk : array_like of shape (n_rows,)
+        Higher means sooner.
+    endpoint : str, optional
+        By default the first.
+    y_train : DataFrame, optional
+        Where the distribution of the censoring is estimated; by default in ``y``.
+
+    References
+    ----------
+    Wolbers, Blanche, Koller, Witteman and Gerds, Concordance for prognostic models with competing risks, Biostatistics 15 (2014).
+    """
+    own, train = _pair(y, endpoint, y_train)
+    return weighted_concordance(own, train, np.asarray(risk, dtype=np.float64))
+
+
+def weighted_concordance(own: Competing, train: Competing, risk: Array) -> float:
+    """As :func:`competing_concordance`; ``risk`` is of all rows of the table."""
+    observed, risk = own.observed, risk[own.observed.rows]
+    if not observed.event.any():
+        return undefined(f"the concordance index of {observed.name!r}", "there are no events")
+    remaining = inverse_probability(train.censoring().at(observed.time))
+    agreeing = compared = 0.0
+    for part in np.array_split(np.flatnonzero(observed.event), max(1, int(observed.event.sum()) // _PART_ROWS)):
+        time, mine = observed.time[part, None], remaining[part, None]
+        later = (observed.time > time) | ((observed.time == time) & ~observed.event & ~own.other)
+        never = own.other & (observed.time <= time)
+        weight = np.where(later, mine**2, np.where(never, mine * remaining, 0.0))
+        difference = risk[part, None] - risk
+        agreeing += float(np.sum(weight * np.where(np.abs(difference) <= 1e-8, 0.5, difference > 0.0)))
+        compared += float(weight.sum())
+    return agreeing / compared if compared else undefined(f"the concordance index of {observed.name!r}", "there are no comparable pairs")
+
+
+def unweighted_concordance(own: Competing, risk: Array) -> Estimate:
+    """The same without weights, with its standard error (Wolbers et al. 2009)."""
+    return harrell(own.forever(), risk, with_error=True)
+
+
+def _pair(y: Any, endpoint: str | None, y_train: Any) -> tuple[Competing, Competing]:
+    own = competing(parse_endpoints(y), endpoint)
+    return own, own if y_train is None else competing(parse_endpoints(y_train), endpoint)
+
+
+def _losses(own: Competing, censoring: ProductLimit, incidence: Array, time: float) -> Array:
+    """Weighted squared differences at a time, of every subject."""
+    observed = own.observed
+    known = (observed.event | own.other) & (observed.time <= time)
+    still = np.where(observed.time > time, inverse_probability(censoring.at(np.array(time))), 0.0)
+    weight = np.where(known, inverse_probability(censoring.at(observed.time)), still)
+    happened = observed.event & (observed.time <= time)
+    return np.asarray(weight * (happened - incidence) ** 2)

@@ -1,0 +1,137 @@
+"""Episodes: endpoints of which some are terminal, as cells in which any order that was seen is possible, and no other.
+
+For every state of a :class:`~harmonium.table.course.Course` there is a duration, with a time scale of its own, and for every state that
+may end in several ways a kind. Recurrence and death:
+
+===============================  ==================  ==========  ===================
+what was seen                    until first event   kind        after recurrence
+===============================  ==================  ==========  ===================
+nothing until c                  (c, inf)            free        free
+recurrence at r, alive at c      r                   recurrence  (c - r, inf)
+recurrence at r, death at d      r                   recurrence  d - r
+death at d without recurrence    d                   death       free
+===============================  ==================  ==========  ===================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harmonium.table.course import Course
+from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
+from harmonium.table.endpoints import Endpoints
+from harmonium.table.follow_up import FollowUp, follow_up_of
+from harmonium.table.histories import Histories, histories_of
+from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.observed import observed_counts
+from harmonium.table.time_scale import time_scale_of
+from harmonium.typing import Array
+
+__all__ = ["Episodes", "durations_of", "kinds_of", "learn_episodes"]
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What was learned of the durations.
+
+    Attributes
+    ----------
+    course : Course
+    durations : tuple of LearnedEndpoint
+        Of each state.
+    follow_up : FollowUp
+        How long subjects were observed.
+    """
+
+    course: Course
+    durations: tuple[LearnedEndpoint, ...]
+    follow_up: FollowUp
+
+    @property
+    def n_kinds(self) -> tuple[int, ...]:
+        """How many kinds of events may end each branching state."""
+        return tuple(len(self.course.options(state)) for state in self.course.branching)
+
+    def kind_place(self, state: int) -> int:
+        """Place of a state's kind among the outcomes; the durations come first."""
+        return len(self.durations) + self.course.branching.index(state)
+
+    def histories(self, y: Endpoints) -> Histories:
+        """What is known of each row's course."""
+        if y.terminal and set(y.terminal) != set(self.course.terminal):
+            raise ValueError(
+                f"the model was fitted with terminal={self.course.terminal!r}; found a table of endpoints with terminal={y.terminal!r}"
+            )
+        return histories_of(self.course, y)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a model file."""
+        return {
+            "terminal": list(self.course.terminal),
+            "durations": [duration.to_dict() for duration in self.durations],
+            "follow_up": self.follow_up.to_list(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], names: tuple[str, ...]) -> Episodes:
+        """From a model file; event times of durations are of no use there."""
+        durations = tuple(LearnedEndpoint.from_dict(duration, np.empty(0)) for duration in stored["durations"])
+        return cls(Course(names, tuple(stored["terminal"])), durations, FollowUp.from_list(stored["follow_up"]))
+
+
+def durations_of(course: Course, found: Histories, y: Endpoints) -> Endpoints:
+    """Bounds of the durations of all states, in the user's unit."""
+    out = Endpoints.nothing(tuple(course.duration_name(state) for state in course.states), len(found.state))
+    for step in range(found.kind.shape[1]):
+        for state in course.states:
+            rows = np.flatnonzero(found.source[:, step] == state)
+            out.lower[rows, state] = np.maximum(found.lower[rows, step] - found.origin[rows, step], 0.0)
+            out.upper[rows, state] = np.maximum(found.upper[rows, step] - found.origin[rows, step], 0.0)
+    rows = np.flatnonzero(found.ended < 0)
+    out.lower[rows, found.state[rows]] = np.maximum(found.until[rows] - found.entered[rows], 0.0)
+    out.entry[:, 0] = y.entry.max(axis=1)
+    return out
+
+
+def kinds_of(course: Course, found: Histories) -> Array:
+    """Which event ended each branching state, by its number among the state's options; NaN where it is not known to have ended."""
+    out = np.full((len(found.state), len(course.branching)), np.nan)
+    for place, state in enumerate(course.branching):
+        for number, endpoint in enumerate(course.options(state)):
+            out[((found.source == state) & (found.kind == endpoint)).any(axis=1), place] = number
+    return out
+
+
+def learn_episodes(y: Endpoints, time_scale: str, horizon: Any) -> Episodes | None:
+    """Learn time scales of all durations from a training table; None if no endpoint is terminal."""
+    if not y.terminal:
+        return None
+    if isinstance(horizon, Mapping):
+        raise ValueError("where an endpoint is terminal, the horizon must be one time for all endpoints; found a mapping")
+    course = Course(y.names, y.terminal)
+    found = histories_of(course, y)
+    summaries = summarise_endpoints(durations_of(course, found, y))
+    learned = tuple(_learned(own, summaries, time_scale, horizon) for own in summaries)
+    return Episodes(course, learned, _subjects_follow_up(course, y))
+
+
+def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_scale: str, horizon: float | None) -> LearnedEndpoint:
+    """A state that nobody left in training borrows the time scale of all durations together."""
+    times = own
+    if not (~own.censored).any():
+        for other in all_of_them:
+            times = times if other is own else times.merged(replace(other, name=own.name))
+    scale = time_scale_of(times, time_scale, horizon)
+    return LearnedEndpoint(own.name, scale, times.first_time, follow_up_of(own), observed_counts(own), np.empty(0))
+
+
+def _subjects_follow_up(course: Course, y: Endpoints) -> FollowUp:
+    """Of whole subjects, whose observation ends with any terminal event."""
+    ends = [course.names.index(name) for name in course.terminal]
+    upper = y.upper[:, ends].min(axis=1)
+    lower = np.minimum(y.lower.max(axis=1), upper)
+    return follow_up_of(EndpointSummary.of("subjects", lower, upper))

@@ -1,0 +1,137 @@
+"""What is known of each subject's course: the states that it has been through, and the one that it is in.
+
+Rules where bounds of single endpoints do not say it exactly:
+
+* A passing event between two times is a step in that interval; what follows is counted from its end, when the event was known.
+* If one endpoint was followed for a shorter time than the others, nothing is known of the course beyond that time, unless the
+  subject is known to be alive, or dead, later.
+* A terminal event between two times with nothing else seen came without any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonium.errors import TableError
+from harmonium.table.course import Course
+from harmonium.table.endpoints import Endpoints
+from harmonium.table.relations import at_or_after, order_problems
+from harmonium.typing import Array, Integers
+
+__all__ = ["Histories", "histories_of"]
+
+
+@dataclass(frozen=True)
+class Histories:
+    """Steps that were taken, (rows, steps) each, and where the rows are now, (rows,) each.
+
+    Attributes
+    ----------
+    origin, lower, upper : ndarray
+        When the state was entered, and between which times it was left; NaN where there was no such step.
+    source, kind : ndarray of int
+        The state that was left, and the endpoint that happened; -1 where there was no such step.
+    state : ndarray of int
+        Where the row is, or was when it ended.
+    ended : ndarray of int
+        The terminal endpoint at the end of a course that is known; otherwise -1.
+    entered, until : ndarray
+        When the state was entered, and until when the row is known to have been in it.
+    alive : ndarray
+        Until when no terminal event is known to have happened; not before ``until``.
+    dead, cause : ndarray
+        When a terminal event had happened, infinite if that is not known, and which, where the course before it is not known.
+    """
+
+    origin: Array
+    lower: Array
+    upper: Array
+    source: Integers
+    kind: Integers
+    state: Integers
+    ended: Integers
+    entered: Array
+    until: Array
+    alive: Array
+    dead: Array
+    cause: Integers
+
+    def part(self, rows: Integers) -> Histories:
+        """Of some rows."""
+        return Histories(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def histories_of(course: Course, y: Endpoints) -> Histories:
+    """Read the course of every row from its endpoints, which must be in the course's order.
+
+    Examples
+    --------
+    Recurrence at 8 and alive at 12; dead at 9 without recurrence:
+
+    >>> course = Course(("recurrence", "death"), ("death",))
+    >>> lower, upper = np.array([[8.0, 12.0], [9.0, 9.0]]), np.array([[8.0, np.inf], [np.inf, 9.0]])
+    >>> found = histories_of(course, Endpoints(course.names, lower, upper, np.zeros((2, 2))))
+    >>> found.state, found.ended, found.until
+    (array([1, 0]), array([-1,  1]), array([12.,  9.]))
+    """
+    problems = order_problems(course.names, y.lower, y.upper, y.entry, course.terminal)
+    if problems:
+        raise TableError(problems)
+    n, n_steps = len(y.lower), len(course.passing) + 1
+    origin, lower, upper = (np.full((n, n_steps), np.nan) for _ in range(3))
+    source, kind = (np.full((n, n_steps), -1, dtype=np.int64) for _ in range(2))
+    state, ended = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    entered, active = np.zeros(n), np.ones(n, dtype=bool)
+    for step in range(n_steps):
+        nothing_more = active.copy()
+        for number in np.unique(state[active]):
+            rows = np.flatnonzero(active & (state == number))
+            chosen, certain = _next_events(course, y, rows, int(number))
+            rows, chosen = rows[certain], chosen[certain]
+            nothing_more[rows] = False
+            origin[rows, step], source[rows, step], kind[rows, step] = entered[rows], number, chosen
+            lower[rows, step], upper[rows, step] = y.lower[rows, chosen], y.upper[rows, chosen]
+            entered[rows] = y.upper[rows, chosen]
+            for e in np.unique(chosen):
+                here = rows[chosen == e]
+                if course.is_terminal(int(e)):
+                    ended[here] = e
+                else:
+                    state[here] = course.after(int(number), int(e))
+        active &= ~nothing_more & (ended < 0)
+    until, alive, dead, cause = _now(course, y, state, ended, entered)
+    return Histories(origin, lower, upper, source, kind, state, ended, entered, until, alive, dead, cause)
+
+
+def _next_events(course: Course, y: Endpoints, rows: Integers, state: int) -> tuple[Integers, Array]:
+    """The event that ends a state in each row, and whether it certainly came next."""
+    options = np.array(course.options(state))
+    own = y.upper[np.ix_(rows, options)]
+    chosen = options[np.argmin(own, axis=1)]  # passing events come first, also at the same time
+    found = np.isfinite(own.min(axis=1))
+    start = y.lower[rows, chosen]
+    certain = found
+    for e in options:
+        if not course.is_terminal(int(e)):
+            certain = certain & ((chosen == e) | at_or_after(y.lower[rows, e], start))
+    return chosen, certain
+
+
+def _now(course: Course, y: Endpoints, state: Integers, ended: Integers, entered: Array) -> tuple[Array, Array, Array, Integers]:
+    """Until when rows are known to be in their state, to be alive, and when they were known to be dead."""
+    ends = [course.names.index(name) for name in course.terminal]
+    dead, cause = np.full(len(state), np.inf), np.full(len(state), -1, dtype=np.int64)
+    for e in ends:
+        own = (ended < 0) & (y.upper[:, e] < dead)
+        dead[own], cause[own] = y.upper[own, e], e
+    alive = np.minimum(np.maximum(y.lower.max(axis=1), y.entry.max(axis=1)), dead)
+    until = alive.copy()
+    for number in np.unique(state):
+        rows = state == number
+        for e in course.options(int(number)):
+            if not course.is_terminal(e):
+                until[rows] = np.minimum(until[rows], y.lower[rows, e])
+    until = np.maximum(until, np.maximum(entered, y.entry.max(axis=1)))
+    return np.where(ended < 0, until, entered), np.where(ended < 0, np.maximum(alive, until), entered), dead, cause
