@@ -125,7 +125,7 @@ def incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str |
 
 
 def integrated_incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> float:
-    """Mean over time of :func:`incidence_brier_score`, by the trapezoidal rule."""
+    """Mean over time of :func:`harmonium.metrics.incidence_brier_score`, by the trapezoidal rule."""
     own, train = _pair(y, endpoint, y_train)
     return integrated(own, train, np.asarray(incidence, dtype=np.float64), np.atleast_1d(np.asarray(times, dtype=np.float64))).value
 
