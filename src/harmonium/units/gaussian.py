@@ -196,13 +196,10 @@ class Gaussian(UnitDefaults):
         """The gradient by W, a and sigma."""
         a, sigma = parameters["a"], parameters["sigma"]
         linear, quadratic = gradient.bias[:, 0], gradient.bias[:, 1]
-        coupling = gradient.coupling[:, 0, :]
-        return {
-            "W": coupling / sigma[:, None],
-            "a": (gradient.constant * a - linear) / sigma**2,
-            "sigma": (2.0 * a * linear - quadratic - gradient.constant * a * a) / sigma**3
-            - np.sum(coupling * parameters["W"], axis=1) / sigma**2,
-        }
+        precision, coupling = 1.0 / (sigma * sigma), gradient.coupling[:, 0, :] / sigma[:, None]
+        by_mean = gradient.constant * a - linear
+        by_scale = ((linear - by_mean) * a - quadratic) * precision - (coupling * parameters["W"]).sum(axis=1)
+        return {"W": coupling, "a": by_mean * precision, "sigma": by_scale / sigma}
 
     def own_parameters(self, natural: Canonical) -> ParameterBlock:
         """W, a and sigma."""
