@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +29,7 @@ def run(
     """Show what harmonium does, on a trial that comes with the package: fit, compare with a Cox model, and write a page."""
     require_matplotlib()
     from harmonium.cli.writing import replacing
-    from harmonium.studies.demo import N_STEPS, demonstrate
+    from harmonium.studies.demo import N_STEPS, demonstrate, in_months
 
     terminal: Terminal = context.obj
     with terminal.steps("the NVALT-8 trial", N_STEPS) as done:
@@ -40,7 +39,7 @@ def run(
         temporary.write_text(found.html, encoding="utf-8")
     rows = [[row[0], str(row[1]), f"{row[2]:.3f}", f"{row[3]:.3f}"] for row in found.scores.itertuples(index=False)]
     terminal.table("overall survival in 5-fold cross-validation", list(found.scores.columns), rows, right=(1, 2, 3))
-    medians = [[known, f"{months:.0f} months" if isfinite(months) else "not reached"] for known, months in found.medians.items()]
+    medians = [[known, in_months(median)] for known, median in found.medians.items()]
     terminal.table("one patient's median overall survival", ["what is known", "median"], medians, right=(1,))
     terminal.note(f"Look at {output / 'report.html'}")
     terminal.result({"output": str(output / "report.html"), "scores": found.scores.to_dict("records"), "medians": found.medians})

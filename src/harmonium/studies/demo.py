@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.landmark import landmark
 from harmonium.typing import Array
 
-__all__ = ["N_STEPS", "Demonstration", "demonstrate"]
+__all__ = ["N_STEPS", "Demonstration", "demonstrate", "in_months"]
 
 N_STEPS = REPORT_STEPS
 _MONTH = 12.0
@@ -49,6 +50,17 @@ class Demonstration:
     html: str
 
 
+def in_months(median: float) -> str:
+    """A median in words.
+
+    Examples
+    --------
+    >>> in_months(20.3), in_months(float("inf"))
+    ('20 months', 'not reached')
+    """
+    return f"{median:.0f} months" if isfinite(median) else "not reached"
+
+
 def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     """Fit, compare, and write the page."""
     X, y = load_nvalt8()
@@ -63,7 +75,7 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
         "nothing was left out, and nothing was tuned."
     )
     page.heading("A prognosis that changes as more becomes known")
-    page.figure(figure, f"Overall survival of one patient. Median: {'; '.join(f'{m:.0f} months {k}' for k, m in medians.items())}.")
+    page.figure(figure, f"Overall survival of one patient. Median: {'; '.join(f'{in_months(m)} {k}' for k, m in medians.items())}.")
     page.heading("Against a Cox model")
     page.text(
         "Overall survival in 5-fold cross-validation, patients ranked by their mean survival from month 6 to 60, the Brier score over the "
