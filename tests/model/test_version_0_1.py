@@ -5,6 +5,7 @@ Numeric columns were standardised then, and came back without their decimals; fo
 
 import json
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_summary import summarise_endpoints
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.units.registry import unit_code
 from tests.model.version_0_1_scale import OldScale
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -40,17 +42,43 @@ class Study:
             pairs = zip(encoding.endpoints, summarise_endpoints(known), strict=True)
             encoding = replace(encoding, endpoints=tuple(replace(own, scale=OldScale(times)) for own, times in pairs))
         encoding = replace(encoding, observation=None)
-        blocks = tuple(
-            {name: self.arrays[f"parameter.{i}.{name}"] for name in block.unit.parameter_shapes(settings["n_hidden"])}
-            for i, block in enumerate(encoding.layout.blocks)
-        )
-        parameters = Parameters(encoding.layout, self.arrays["parameter.b"], blocks)
         summary = TrainingSummary({"objective": settings.get("objective", "conditional"), "random_state": 0})
-        self.model = Fitted(encoding, parameters, summary)
+        self.model = Fitted(encoding, self.parameters(encoding, old_places(encoding)), summary)
+        old = InTheOrderOfTheTable(encoding.columns, encoding.endpoints)
+        self.model_in_old_order = Fitted(old, self.parameters(old), summary)
+
+    def parameters(self, encoding, places=None):
+        """Those of the file, with the columns of each block from given places."""
+        places = places or [slice(None)] * len(encoding.layout.blocks)
+        n_hidden = self.tables["settings"]["n_hidden"]
+        blocks = tuple(
+            {name: self.arrays[f"parameter.{i}.{name}"][own] for name in block.unit.parameter_shapes(n_hidden)}
+            for i, (block, own) in enumerate(zip(encoding.layout.blocks, places, strict=True))
+        )
+        return Parameters(encoding.layout, self.arrays["parameter.b"], blocks)
 
     @property
     def rows(self):
         return self.X.iloc[self.arrays["rows"]], self.y.iloc[self.arrays["rows"]]
+
+
+class InTheOrderOfTheTable(Encoding):
+    """The layout of version 0.1, which kept the table's order within a block; random draws go through columns in the layout's order."""
+
+    @cached_property
+    def modelled(self):
+        return tuple(sorted(super().modelled, key=lambda column: (unit_code(column.unit), len(column.levels), self.columns.index(column))))
+
+
+def old_places(encoding):
+    """Where the columns of each block were in version 0.1."""
+    table, now = ([column.name for column in columns] for columns in (encoding.columns, encoding.modelled))
+    places = []
+    for block in encoding.layout.blocks:
+        names = now[block.columns]
+        then = sorted(names, key=table.index)
+        places.append(slice(None) if block.outcome else [then.index(name) for name in names])
+    return places
 
 
 @pytest.fixture(scope="module", params=STUDIES)
@@ -97,7 +125,9 @@ def test_likelihoods(study):
 
 def test_explanations(study):
     equal(study.model.transform(study.X, given=study.y), study.arrays["codes"])
-    equal(study.model.receptive_fields(study.X, given=study.y), study.arrays["fields"])
+    fields, old = (model.receptive_fields(study.X, given=study.y) for model in (study.model, study.model_in_old_order))
+    equal(old, study.arrays["fields"])
+    equal(fields.loc[old.index], study.arrays["fields"])
 
 
 def test_draws(study):
@@ -107,8 +137,8 @@ def test_draws(study):
 
 
 def test_imputations_and_cohorts(study):
-    (completed, times), *_ = study.model.impute(study.X.iloc[:60], study.y.iloc[:60], random_state=2)
-    cohort, drawn = study.model.sample(20, censored=True, random_state=3)
+    (completed, times), *_ = study.model_in_old_order.impute(study.X.iloc[:60], study.y.iloc[:60], random_state=2)
+    cohort, drawn = study.model_in_old_order.sample(20, censored=True, random_state=3)
     for found, wanted in ((completed, "completed"), (times, "times"), (cohort, "cohort"), (drawn, "drawn")):
         for name, values in study.tables[wanted].items():
             column = found[tuple(name.split("|")) if wanted in ("times", "drawn") else name]

@@ -63,11 +63,11 @@ def test_extra_columns_and_the_order_of_columns_do_not_matter():
     np.testing.assert_array_equal(encoding.covariates(shuffled), encoding.covariates(X))
 
 
-def test_covariates_are_ordered_by_unit():
+def test_covariates_are_ordered_by_unit_and_name():
     X = pd.DataFrame(
         {"age": [1.0, 2.0, 3.0, 4.0], "stage": ["I", "II", "III", "I"], "sex": [0, 1, 0, 1], "arm": list("abcd"), "grade": list("xyzx")}
     )
-    assert [c.name for c in encoding_of(X).modelled] == ["sex", "stage", "grade", "arm", "age"]
+    assert [c.name for c in encoding_of(X).modelled] == ["sex", "grade", "stage", "arm", "age"]
     assert len(encoding_of(X).layout.blocks) == 5  # binary, two kinds of categories, numeric, endpoints
 
 

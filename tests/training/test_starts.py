@@ -90,6 +90,15 @@ def test_a_seed_decides_nothing(gbsg2):
     np.testing.assert_array_equal(predicted(X, y, times, 1), predicted(X, y, times, 2))
 
 
+def test_the_order_of_columns_does_not_matter_to_the_last_bit():
+    X, y = hm.datasets.load_nvalt8()
+    order = np.random.default_rng(0).permutation(X.columns)
+    first, second = (hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1, max_iter=20)).fit(table, y) for table in (X, X[order]))
+    gaps = X.mask(np.random.default_rng(1).random(X.shape) < 0.3)
+    np.testing.assert_array_equal(first.predict(gaps), second.predict(gaps))
+    np.testing.assert_array_equal(first.predict(gaps), second.predict(gaps[order]))
+
+
 @pytest.mark.parametrize("coding", ["columns", "signs", "rows", "unit"])
 def test_predictions_hardly_depend_on_the_coding(gbsg2, coding):
     X, y, times = gbsg2

@@ -38,8 +38,8 @@ _SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and even
 class Encoding:
     """What was learned from the training table: roles and encodings of covariates, time scales of endpoints.
 
-    In the layout covariates come first, ordered by unit, then the outcomes: the endpoints or, where some of these are terminal, the
-    episodes, first their durations and then their kinds. How subjects were observed is not known of a table that lies elsewhere.
+    In the layout covariates come first, ordered by unit and name, then the outcomes: the endpoints or, where some of these are terminal,
+    the episodes, first their durations and then their kinds. How subjects were observed is not known of a table that lies elsewhere.
     """
 
     columns: tuple[Column, ...]
@@ -122,11 +122,11 @@ class Encoding:
 
     @cached_property
     def modelled(self) -> tuple[Column, ...]:
-        """Covariates in the layout's order."""
+        """Covariates in the layout's order, whatever the table's: by unit, number of levels and name."""
         from harmonium.units.registry import unit_code  # noqa: PLC0415 - compiled code, which a summary does not need
 
         used = [column for column in self.columns if column.role != "ignored"]
-        return tuple(sorted(used, key=lambda column: (unit_code(column.unit), len(column.levels))))
+        return tuple(sorted(used, key=lambda column: (unit_code(column.unit), len(column.levels), str(column.name))))
 
     @cached_property
     def layout(self) -> Layout:
