@@ -71,11 +71,10 @@ def test_the_warning_appears(table, capsys):
     assert "looks terminal" not in capsys.readouterr().err
 
 
-def test_the_page_refuses(model):
+def test_the_page_shows_states(model):
     from harmonium.explorer.app import make_app
 
-    with pytest.raises(ValueError, match="the page does not show models with a terminal endpoint"):
-        make_app(hm.load(model))
+    assert any("states-figure" in key for key in make_app(hm.load(model)).callback_map)
 
 
 def test_causes(table):

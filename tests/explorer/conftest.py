@@ -26,6 +26,12 @@ def model():
 
 
 @pytest.fixture(scope="session")
+def ordered_model():
+    X, y = hm.datasets.load_nvalt8(terminal=True)
+    return hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0, n_jobs=1).fit(X, y).fitted_
+
+
+@pytest.fixture(scope="session")
 def odd_model():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({SCRIPT: rng.normal(size=60), QUOTES: rng.choice([SCRIPT, "b'\"", "ü.{x}"], size=60)})

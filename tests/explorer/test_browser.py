@@ -55,7 +55,7 @@ def visit(browser):
         page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        pages.append((page, address, requests, complaints))
+        pages.append((page, address.partition("#")[0], requests, complaints))
         page.goto(address)
         page.wait_for_selector("#patient-figure .legend")
         return page
@@ -182,6 +182,93 @@ def test_a_cohort_is_answered_sorted_filtered_and_taken_home(visit, address, mod
     (tmp_path / "large.csv").write_bytes(b"x" * (50 * 2**20))
     page.set_input_files("#drop input[type=file]", tmp_path / "large.csv")
     sync_api.expect(page.locator("#cohort-size")).to_contain_text("large.csv is too large: at most 20 MB")
+
+
+def test_a_row_of_a_cohort_opens_as_a_patient(visit, address, model, tmp_path):
+    X, _ = hm.datasets.load_nvalt8()
+    X.iloc[:5].to_csv(tmp_path / "five.csv", index_label="patient")
+    page = visit(address)
+    page.get_by_label("rfs", exact=True).select_option("event at")
+    page.get_by_label("time of rfs").fill("8")
+    open_tab(page, "Cohort")
+    page.set_input_files("#drop input[type=file]", tmp_path / "five.csv")
+    page.locator("#cohort-view tbody tr").nth(2).click()
+    medians = page.locator("#medians tbody tr").nth(0).locator("td").nth(1)
+    sync_api.expect(medians).to_have_text(number(model.predict_median(X.iloc[[2]], endpoint="os")[0]))
+    assert page.get_by_label("stage", exact=True).locator("option:checked").inner_text() == X["stage"].iloc[2]
+    assert page.get_by_label("time of rfs").input_value() == ""
+
+
+@pytest.fixture(scope="module")
+def ordered_address(ordered_model, serve):
+    return serve(make_app(ordered_model, unit="months", title="ordered"))
+
+
+def describe_relapsed(page):
+    page.get_by_label("age", exact=True).fill("70")
+    page.get_by_label("stage", exact=True).select_option("IIIb")
+    page.get_by_label("recurrence", exact=True).select_option("event at")
+    page.get_by_label("time of recurrence").fill("8")
+    sync_api.expect(page.locator("#change")).to_contain_text("recurrence event at 8 months")
+
+
+def test_ordered_endpoints_have_states(visit, ordered_address):
+    page = visit(ordered_address, width=420)
+    describe_relapsed(page)
+    open_tab(page, "States")
+    sync_api.expect(page.locator("#states-known")).to_have_text("Given: age 70; stage IIIb; recurrence event at 8 months.")
+    page.wait_for_selector("#states-figure .scatterlayer .js-fill")
+    sync_api.expect(page.locator("#states-table tbody tr")).to_have_count(4)
+    sync_api.expect(page.locator("#states-table tbody tr").nth(2).locator("td").nth(1)).to_have_text("0.00")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    open_tab(page, "Patient")
+    page.get_by_label("death", exact=True).select_option("event at")
+    page.get_by_label("time of death").fill("6")
+    sync_api.expect(page.locator("#patient-message")).to_contain_text("an event of recurrence at 8 cannot be: death was at 6")
+    open_tab(page, "Model")
+    sync_api.expect(page.get_by_role("region", name="Endpoints")).to_be_visible()
+    assert not page.get_by_text("Kendall's tau").count()
+
+
+def test_a_link_opens_the_same_patient_in_another_browser(visit, ordered_address):
+    page = visit(ordered_address)
+    describe_relapsed(page)
+    sync_api.expect(page).to_have_url(f"{ordered_address}#x.age=70&x.stage=IIIb&y.recurrence=event+8")
+    other = visit(page.url)
+    sync_api.expect(other.locator("#medians")).to_have_text(page.locator("#medians").inner_text(), use_inner_text=True)
+    assert other.get_by_label("stage", exact=True).locator("option:checked").inner_text() == "IIIb"
+    assert other.get_by_label("time of recurrence").input_value() == "8"
+    other.get_by_role("button", name="Everything unknown").click()
+    sync_api.expect(other).to_have_url(ordered_address)
+
+
+def test_a_link_with_names_that_the_model_does_not_know_says_so(visit, ordered_address):
+    page = visit(f"{ordered_address}#x.age=70&x.colour=red&x.stage=IX")
+    sync_api.expect(page.locator("#linked")).to_have_text("The link says what this model does not know: colour red; stage IX")
+    sync_api.expect(page.get_by_label("age", exact=True)).to_have_value("70")
+
+
+def test_a_patient_is_printed_on_one_page(visit, ordered_address):
+    page = visit(ordered_address)
+    describe_relapsed(page)
+    pages = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert pages == 1
+    page.emulate_media(media="print")
+    sync_api.expect(page.locator("#patient-known")).to_be_visible()
+    sync_api.expect(page.locator("#patient-known")).to_have_text("Known: age 70; stage IIIb; recurrence event at 8 months.")
+    sync_api.expect(page.get_by_role("navigation")).not_to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_any_tab(visit, ordered_address, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit(ordered_address)
+    page.emulate_media(color_scheme=scheme)
+    for tab in ("Patient", "Compare", "States", "Cohort", "Model"):
+        open_tab(page, tab)
+        found = axe.run(page).response["violations"]
+        serious = [(own["id"], [node["html"] for node in own["nodes"]]) for own in found if own["impact"] in ("serious", "critical")]
+        assert serious == [], tab
 
 
 def test_a_download_holds_no_formulas(visit, address, tmp_path):

@@ -20,12 +20,14 @@ __all__ = [
     "Edits",
     "Joint",
     "NoDensityError",
+    "States",
     "advance",
     "ask",
     "curves_of",
     "describe",
     "joint_of",
     "scenario_table",
+    "states_of",
     "tables",
     "words_of_change",
 ]
@@ -52,6 +54,26 @@ class Curves:
     times: Array
     survival: Array
     medians: Array
+
+
+@dataclass(frozen=True)
+class States:
+    """Where one patient is over time.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n_times,)
+    probabilities : dict of ndarray
+        Of each state, by its name; they add up to one.
+    until : float
+    means : dict of float
+        Mean time in each state until then.
+    """
+
+    times: Array
+    probabilities: dict[str, Array]
+    until: float
+    means: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -90,8 +112,7 @@ def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves
     """Survival curves and medians; where a patient's event is known, the curve falls at once."""
     X, given = tables(schema, patients)
     known = np.array([patient.known for patient in patients])
-    events = np.unique(known[(known[..., 0] == known[..., 1]) & (known[..., 0] <= schema.end), 0])
-    times = np.unique(np.concatenate([schema.times, events, np.nextafter(events, 0.0)]))
+    times = _times(schema, known)
     prognosis = ask(model, X, given)
     survival = np.stack([prognosis.survival(name, times) for name in schema.endpoints], axis=1)
     medians = known[..., 0].copy()
@@ -101,6 +122,24 @@ def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves
     if not np.isfinite(survival).all():
         raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
     return Curves(times, survival, medians)
+
+
+def _times(schema: Schema, known: Array) -> Array:
+    """At which to draw: everywhere, and around events that are known, where curves have steps."""
+    events = np.unique(known[(known[..., 0] == known[..., 1]) & (known[..., 0] <= schema.end), 0])
+    return np.unique(np.concatenate([schema.times, events, np.nextafter(events, 0.0)]))
+
+
+def states_of(model: Any, schema: Schema, patient: Patient) -> States:
+    """Where a patient is over time, given everything that is known."""
+    X, given = tables(schema, [patient])
+    prognosis = ask(model, X, given)
+    times = _times(schema, np.array(patient.known))
+    found = {name: own[0] for name, own in prognosis.state_probabilities(times).items()}
+    if not all(np.isfinite(own).all() for own in found.values()):
+        raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
+    means = {name: float(own[0]) for name, own in prognosis.time_in_states(until=schema.end).items()}
+    return States(times, found, schema.end, means)
 
 
 def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int], kind: str, n_times: int) -> Joint:
@@ -241,6 +280,10 @@ def scenario_table(schema: Schema, labels: Sequence[str], patients: Sequence[Pat
     for s, (label, patient) in enumerate(zip(labels, patients, strict=True)):
         known = "; ".join(describe(schema, patient)) or "nothing known"
         for e, name in enumerate(schema.endpoints):
-            part = {"time": curves.times, "survival": curves.survival[s, e]}
+            part = {"time": curves.times, **_named(schema, curves.survival[s, e])}
             parts.append(pd.DataFrame({"scenario": label, "known": known, "endpoint": name, "median": curves.medians[s, e], **part}))
     return pd.concat(parts, ignore_index=True)
+
+
+def _named(schema: Schema, survival: Array) -> dict[str, Array]:
+    return {"survival": survival} if schema.course is None else {"incidence": 1.0 - survival}

@@ -11,13 +11,14 @@ from harmonium.explorer.answers import curves_of
 from harmonium.explorer.controls import attributes, in_browser
 from harmonium.explorer.guard import guard
 from harmonium.explorer.schema import Schema, short
-from harmonium.explorer.tabs import cohort, compare, patient, together
+from harmonium.explorer.tabs import cohort, compare, patient, states, together
 from harmonium.explorer.tabs import model as model_tab
 from harmonium.explorer.validation import Patient
 
 __all__ = ["make_app"]
 
 _TABS = ("Patient", "Compare", "Together", "Cohort", "Model")
+_THIRD = _TABS.index("Together")
 
 
 def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: bool = True) -> Dash:
@@ -39,11 +40,6 @@ def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: boo
     dash.Dash
         Its ``server`` is a Flask application.
     """
-    if model.encoding.episodes is not None:
-        raise ValueError(
-            "the page does not show models with a terminal endpoint; use harmonium fit --report, or harmonium.plots.states and "
-            "harmonium.plots.incidence"
-        )
     schema = Schema.of(model, unit)
     average = curves_of(model, schema, [Patient.unknown(schema)])
     app = Dash(
@@ -55,14 +51,17 @@ def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: boo
         add_log_handler=False,
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
+    both = together if schema.course is None else states  # endpoints that are free of each other, or ordered
+    tabs = _TABS if schema.course is None else (*_TABS[:_THIRD], "States", *_TABS[_THIRD + 1 :])
     panels = [
         patient.layout(schema),
         compare.layout(schema),
-        together.layout(schema),
+        both.layout(schema),
         cohort.layout(model, schema),
         model_tab.layout(model, schema),
     ]
-    app.layout = _page(short(title), panels)
+    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    app.layout = _page(short(title), tabs, panels)
     in_browser(
         app,
         "openTab",
@@ -73,19 +72,19 @@ def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: boo
     )
     patient.register(app, model, schema, average)
     compare.register(app, model, schema, average)
-    together.register(app, model, schema, _TABS.index("Together"))
+    both.register(app, model, schema, _THIRD)
     cohort.register(app, model, schema)
     guard(app, local=local)
     return app
 
 
-def _page(title: str, panels: list[Any]) -> html.Div:
+def _page(title: str, names: tuple[str, ...], panels: list[Any]) -> html.Div:
     tabs = [
         html.Button(name, id={"type": "tab", "index": i}, className="page-tab", **attributes(aria_current="true" if i == 0 else "false"))
-        for i, name in enumerate(_TABS)
+        for i, name in enumerate(names)
     ]
     bodies = [
-        html.Section(panel, id={"type": "panel", "index": i}, hidden=i > 0, className="panel", **attributes(aria_label=_TABS[i]))
+        html.Section(panel, id={"type": "panel", "index": i}, hidden=i > 0, className="panel", **attributes(aria_label=names[i]))
         for i, panel in enumerate(panels)
     ]
     return html.Div(

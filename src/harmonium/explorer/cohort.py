@@ -17,7 +17,7 @@ from harmonium.explorer.schema import Schema, short
 from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns
 from harmonium.table.training_values import TrainingValues
 
-__all__ = ["MOST_BYTES", "cohort_answers", "most_rows", "read_cohort"]
+__all__ = ["MOST_BYTES", "cohort_answers", "forms_of", "most_rows", "read_cohort"]
 
 MOST_BYTES = 20 * 2**20
 """Of a file."""
@@ -75,18 +75,37 @@ def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[p
 
 
 def cohort_answers(model: Any, schema: Schema, frame: pd.DataFrame, times: Sequence[float]) -> pd.DataFrame:
-    """Risk, survival at some times and median of every row, with the names of ``harmonium predict``."""
+    """Risk, survival (or incidence and states) at some times and median of every row, with the names of ``harmonium predict``."""
     names = {column.name for column in schema.columns}
     identifiers = {str(name): frame[name] for name in frame.columns if name not in names}
     out: dict[str, Any] = {"row": np.arange(len(frame)), **identifiers}
     prognosis = ask(model, frame)
     for endpoint in schema.endpoints:
         out[f"{endpoint}_risk"] = prognosis.risk(endpoint)
-        if times:
+        if times and schema.course is not None:
+            happened = prognosis.cumulative_incidence(endpoint, list(times))
+            out |= {f"{endpoint}_incidence_{time:g}": happened[:, k] for k, time in enumerate(times)}
+        elif times:
             alive = prognosis.survival(endpoint, list(times))
             out |= {f"{endpoint}_survival_{time:g}": alive[:, k] for k, time in enumerate(times)}
         out[f"{endpoint}_median"] = prognosis.median(endpoint)
+    if times and schema.course is not None:
+        for state, share in prognosis.state_probabilities(list(times)).items():
+            out |= {f"{state}_{time:g}": share[:, k] for k, time in enumerate(times)}
     return pd.DataFrame(out, index=frame.index)
+
+
+def forms_of(schema: Schema, frame: pd.DataFrame) -> list[list[str]]:
+    """What the form of the tab Patient would hold, (covariates, rows): the text of a number, the place of a level, or nothing."""
+    return [[_field(column, value) for value in frame[column.name]] for column in schema.columns]
+
+
+def _field(column: Any, value: Any) -> str:
+    if pd.isna(value):
+        return ""
+    if column.role == "numeric":
+        return np.format_float_positional(value, trim="-")
+    return str(column.levels.index(value)) if value in column.levels else ""
 
 
 def _content(called: str, contents: Any) -> bytes:

@@ -70,7 +70,7 @@ def graph(name: str, label: str, figure: Any = None, class_name: str = "figure",
     """A figure, which a screen reader calls by its label."""
     config: Any = CONFIG
     inner = dcc.Graph(id=name, figure=figure or NOTHING, config=config, responsive=True)
-    return html.Div(inner, className=class_name, style=style, role="img", **attributes(aria_label=label))
+    return html.Div(inner, className=class_name, style=style, role="figure", **attributes(aria_label=label))
 
 
 def message(name: str) -> html.P:

@@ -9,16 +9,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.explorer.answers import Curves, Joint
+from harmonium.explorer.answers import Curves, Joint, States
 from harmonium.explorer.schema import Schema, short
 from harmonium.typing import Array
 
-__all__ = ["COLOURS", "CONFIG", "DASHES", "NOTHING", "as_text", "comparison_figure", "fields_figure", "joint_figure", "patient_figure"]
+__all__ = [
+    "COLOURS",
+    "CONFIG",
+    "DASHES",
+    "NOTHING",
+    "as_text",
+    "comparison_figure",
+    "fields_figure",
+    "joint_figure",
+    "patient_figure",
+    "states_figure",
+]
 
 Figure = dict[str, Any]
 
 # Okabe and Ito's, without yellow, which is lost on white; with as many kinds of lines that nobody needs the colours.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_PATTERNS = ("", "/", ".", "\\", "x", "-", "+")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 GREY, INK, GRID = "#8c8c8c", "#222222", "#e6e6e6"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
@@ -50,24 +62,64 @@ def as_text(name: Any, longest: int = 40) -> str:
 def patient_figure(schema: Schema, patient: Curves, cohort: Curves) -> Figure:
     """All endpoints of one patient, with the cohort behind them in grey."""
     data = [
-        _line(cohort.times, cohort.survival[0, e], f"{as_text(name)}, average", GREY, e, width=1.5)
+        _line(cohort.times, _drawn(schema, cohort.survival[0, e]), f"{as_text(name)}, average", GREY, e, width=1.5)
         for e, name in enumerate(schema.endpoints)
     ]
-    data += [_line(patient.times, patient.survival[0, e], as_text(name), _colour(e), e) for e, name in enumerate(schema.endpoints)]
-    return {"data": data, "layout": _survival_layout(schema, "probability of no event")}
+    data += [
+        _line(patient.times, _drawn(schema, patient.survival[0, e]), as_text(name), _colour(e), e)
+        for e, name in enumerate(schema.endpoints)
+    ]
+    return {"data": data, "layout": _survival_layout(schema, _what_is_drawn(schema, "event"))}
 
 
 def comparison_figure(
     schema: Schema, labels: Sequence[str], places: Sequence[int], scenarios: Curves, cohort: Curves, endpoint: int
 ) -> Figure:
     """One endpoint of some scenarios; ``places`` say which of the three each is, so that it keeps its colour."""
-    data = [_line(cohort.times, cohort.survival[0, endpoint], "average", GREY, 0, width=1.5)]
+    data = [_line(cohort.times, _drawn(schema, cohort.survival[0, endpoint]), "average", GREY, 0, width=1.5)]
     data += [
-        _line(scenarios.times, scenarios.survival[s, endpoint], as_text(label), _colour(place), place)
+        _line(scenarios.times, _drawn(schema, scenarios.survival[s, endpoint]), as_text(label), _colour(place), place)
         for s, (label, place) in enumerate(zip(labels, places, strict=True))
     ]
     name = as_text(schema.endpoints[endpoint])
-    return {"data": data, "layout": _survival_layout(schema, f"probability of no {name} event")}
+    return {"data": data, "layout": _survival_layout(schema, _what_is_drawn(schema, f"{name} event"))}
+
+
+def states_figure(schema: Schema, states: States) -> Figure:
+    """Probabilities of all states, stacked."""
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": states.times.tolist(),
+            "y": own.tolist(),
+            "name": as_text(name),
+            "stackgroup": "states",
+            "line": {"color": "#ffffff", "width": 0.5},
+            "fillcolor": _colour(place),
+            "fillpattern": {
+                "shape": _PATTERNS[place % len(_PATTERNS)],
+                "bgcolor": _colour(place),
+                "fgcolor": "#ffffff",
+                "size": 7,
+                "solidity": 0.12,
+            },
+            "hovertemplate": "%{y:.2f}",
+        }
+        for place, (name, own) in enumerate(states.probabilities.items())
+    ]
+    layout = _survival_layout(schema, "probability")
+    layout["yaxis"] = {**layout["yaxis"], "range": [0, 1]}
+    layout["legend"] = {**layout["legend"], "traceorder": "normal"}
+    return {"data": data, "layout": layout}
+
+
+def _drawn(schema: Schema, survival: Array) -> Array:
+    return survival if schema.course is None else np.asarray(1.0 - survival)
+
+
+def _what_is_drawn(schema: Schema, event: str) -> str:
+    return f"probability of no {event}" if schema.course is None else f"probability of {'an' if event == 'event' else 'a'} {event}"
 
 
 def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str) -> Figure:
@@ -75,16 +127,23 @@ def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str)
     names = [as_text(schema.endpoints[e], 30) for e in pair]
     first, second = joint.times
     top = float(np.quantile(joint.grid, 0.995)) if kind == "density" else 1.0
+    scale = top if top > 0.0 else 1.0  # a density in one over squared months means nothing to anybody; its shape does
     heat = {
         "type": "heatmap",
         "x": first.tolist(),
         "y": second.tolist(),
-        "z": joint.grid.T.tolist(),
+        "z": (joint.grid.T / scale).tolist(),
         "zmin": 0.0,
-        "zmax": top if top > 0.0 else 1.0,
+        "zmax": 1.0,
         "colorscale": [[0.0, "#ffffff"], [0.15, "#cfe6f5"], [0.5, COLOURS[5]], [0.8, COLOURS[0]], [1.0, "#00263d"]],
-        "colorbar": {"title": {"text": kind, "side": "right"}, "thickness": 12, "exponentformat": "e", "x": 1.02, "len": 0.76, "y": 0.37},
-        "hovertemplate": "%{x:.3g}, %{y:.3g}: %{z:.3g}<extra></extra>",
+        "colorbar": {
+            "title": {"text": "density, relative to its highest" if kind == "density" else kind, "side": "right"},
+            "thickness": 12,
+            "x": 1.02,
+            "len": 0.76,
+            "y": 0.37,
+        },
+        "hovertemplate": "%{x:.3g}, %{y:.3g}: %{z:.2f}<extra></extra>",
     }
     margins = [
         {**_line(first, joint.margins[0], names[0], _colour(pair[0]), pair[0]), "yaxis": "y2"},

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harmonium.table.columns import Column
+from harmonium.table.course import Course
 from harmonium.typing import Array
 
 __all__ = ["Schema", "number", "short"]
@@ -29,12 +30,16 @@ class Schema:
         The last observed time of each endpoint in training: beyond it, survival is a bound, and times are not known.
     unit : str
         Of time, such as "months"; empty if it is not known.
+    course : Course, optional
+        Which endpoints are terminal, if any is. What is drawn is then incidence, since survival of an event that another one prevents would
+        mislead.
     """
 
     columns: tuple[Column, ...]
     endpoints: tuple[str, ...]
     last: tuple[float, ...]
     unit: str = ""
+    course: Course | None = None
 
     @classmethod
     def of(cls, model: Any, unit: str = "") -> Schema:
@@ -42,7 +47,9 @@ class Schema:
         encoding = model.encoding
         columns = tuple(column for column in encoding.columns if column.role != "ignored")
         ends = (endpoint.follow_up.last for endpoint in encoding.endpoints)
-        return cls(columns, encoding.endpoint_names, tuple(end if np.isfinite(end) else 1.0 for end in ends), unit)
+        last = tuple(end if np.isfinite(end) else 1.0 for end in ends)
+        course = None if encoding.episodes is None else encoding.episodes.course
+        return cls(columns, encoding.endpoint_names, last, unit, course)
 
     @property
     def end(self) -> float:
@@ -53,6 +60,20 @@ class Schema:
     def times(self) -> Array:
         """At which curves are drawn."""
         return np.linspace(0.0, self.end, _N_TIMES)
+
+    @property
+    def round_times(self) -> Array:
+        """A few times with round numbers, for tables.
+
+        Examples
+        --------
+        >>> Schema((), ("os",), (96.1,), "months").round_times
+        array([20., 40., 60., 80.])
+        """
+        rough = self.end / 5.0
+        power = 10.0 ** np.floor(np.log10(rough))
+        step = power * next(k for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= rough * (1.0 - 1e-9))
+        return np.arange(step, self.end * (1.0 + 1e-9), step)
 
     @property
     def time_label(self) -> str:

@@ -84,17 +84,32 @@ def parse_form(schema: Schema, form: Any) -> Patient:
     values = tuple(_covariate(column, value, hints) for column, value in zip(schema.columns, raw["covariates"], strict=True))
     states = zip(schema.endpoints, raw["states"], raw["times"], schema.last, strict=True)
     known = tuple(_endpoint(name, state, time, last, hints) for name, state, time, last in states)
-    hints += _hints_of_unknown_endpoints(schema.endpoints, known)
+    if schema.course is not None:
+        _check_order(schema, known)
+    hints += _hints_of_unknown_endpoints(schema, known)
     return Patient(values, known, tuple(hints))
 
 
-def _hints_of_unknown_endpoints(names: tuple[str, ...], known: tuple[tuple[float, float], ...]) -> list[str]:
-    """A relapse that is known says more: the patient was alive then."""
+def _hints_of_unknown_endpoints(schema: Schema, known: tuple[tuple[float, float], ...]) -> list[str]:
+    """A relapse that is known says more: the patient was alive then. Where death is terminal, the model knows."""
+    excluded = () if schema.course is None else schema.course.terminal
     latest = max((lower for lower, upper in known if lower == upper), default=0.0)
-    silent = [name for name, bounds in zip(names, known, strict=True) if bounds == (0.0, math.inf)]
+    silent = [name for name, bounds in zip(schema.endpoints, known, strict=True) if bounds == (0.0, math.inf) and name not in excluded]
     return [
         f"{short(name)} before {latest:g} is not excluded; if there was none, say: no event until {latest:g}" for name in silent if latest
     ]
+
+
+def _check_order(schema: Schema, known: tuple[tuple[float, float], ...]) -> None:
+    """Nothing happens after a terminal event, and nobody is watched any longer."""
+    assert schema.course is not None
+    ends = [(known[e][1], name) for e, name in enumerate(schema.endpoints) if name in schema.course.terminal]
+    end, terminal = min(ends)
+    for name, (lower, upper) in zip(schema.endpoints, known, strict=True):
+        if lower <= end or name == terminal:
+            continue
+        said = f"an event of {short(name)} at {lower:g}" if upper == lower else f"no event of {short(name)} until {lower:g}"
+        raise ValueError(f"{said} cannot be: {short(terminal)} was at {end:g}, and ends everything")
 
 
 def _covariate(column: Any, value: Any, hints: list[str]) -> Any:
@@ -103,6 +118,12 @@ def _covariate(column: Any, value: Any, hints: list[str]) -> Any:
     name = short(column.name)
     if column.role == "numeric":
         number = _number(name, value)
+        span = column.highest - column.lowest
+        if not column.lowest - span <= number <= column.highest + span:
+            raise ValueError(
+                f"{name}: {number:g} is too far from what was seen in training, {column.lowest:g} to {column.highest:g}, for an answer; "
+                "is it a slip, or another unit?"
+            )
         if not column.lowest <= number <= column.highest:
             hints.append(f"{name}: {number:g} is outside of what was seen in training, {column.lowest:g} to {column.highest:g}")
         return number

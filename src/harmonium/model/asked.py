@@ -45,5 +45,6 @@ def given_endpoints(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpo
     if len(known.lower) != n_rows:
         raise ValueError(f"given must have as many rows as X; found {len(known.lower)} and {n_rows}")
     check_index(X, given, "given")
-    check_given(names, known)
+    episodes = fitted.encoding.episodes
+    check_given(names, known, terminal=() if episodes is None else episodes.course.terminal)
     return known.reordered(names)

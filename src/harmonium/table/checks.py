@@ -178,9 +178,12 @@ def warn_of_no_mean(endpoint: LearnedEndpoint, until: float) -> None:
     )
 
 
-def check_given(names: Iterable[str], known: Endpoints) -> None:
-    """Warn if events of some endpoints are given and nothing is said about another: that it had not happened yet is known as well."""
-    silent = [name for name in names if name not in known.names]
+def check_given(names: Iterable[str], known: Endpoints, terminal: Iterable[str] = ()) -> None:
+    """Warn if events of some endpoints are given and nothing is said about another: that it had not happened yet is known as well.
+
+    Of a ``terminal`` one the model knows it: nothing happens after it.
+    """
+    silent = [name for name in names if name not in known.names and name not in terminal]
     if silent and known.event.any():
         warn(
             f"an event is given, and nothing about {', '.join(map(repr, silent))}: if there had been no such event by then, give that too "

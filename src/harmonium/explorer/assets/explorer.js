@@ -84,6 +84,20 @@
     return [table.names.map(cell).join(","), ...lines, ""].join("\n");
   }
 
+  // A row of the file in the form of the tab Patient, with nothing known of its endpoints.
+  function openPatient(forms, row) {
+    document.querySelectorAll("#patient-form select").forEach((select) => {
+      const id = idOf(select);
+      setField(id, id.type === "level" ? forms[id.index][row] : "", true);
+    });
+    document.querySelectorAll("#patient-form input").forEach((input) => {
+      const id = idOf(input);
+      setField(id, id.type === "number" ? forms[id.index][row] : "", false);
+    });
+    document.querySelector(".page-tab").click();
+    window.scrollTo(0, 0);
+  }
+
   function drawTable(table) {
     const place = document.getElementById("cohort-view");
     place.replaceChildren();
@@ -135,7 +149,10 @@
       const from = view.page * PAGE;
       body.replaceChildren(
         ...rows.slice(from, from + PAGE).map((r) => {
-          const line = element("tr");
+          const line = element("tr", null, { tabindex: 0, class: "opens", title: "Open in the tab Patient" });
+          const open = () => openPatient(table.forms, r);
+          line.addEventListener("click", open);
+          line.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
           line.append(...table.columns.map((column, c) => element("td", shown(column[r], table.numeric[c]), { class: table.numeric[c] ? "number" : "" })));
           return line;
         })
@@ -159,6 +176,53 @@
     draw();
   }
 
+  // --- links: what is known of the patient, after the # of the address, in the names of the table ---
+
+  let arrived = new URLSearchParams(window.location.hash.slice(1));
+
+  function setField(id, value, select) {
+    window.dash_clientside.set_props(id, select ? { "data-value": value } : { value: value });
+    const control = select && document.getElementById(JSON.stringify(id, Object.keys(id).sort()));
+    if (control) control.value = value;
+  }
+
+  // Fill the form from a link; what it names and this model does not know is said.
+  function fill(parameters, fields) {
+    const unknown = [];
+    parameters.forEach((value, key) => {
+      const kind = key.slice(0, 2), name = key.slice(2);
+      if (kind === "x.") {
+        const place = fields.columns.indexOf(name);
+        const levels = place < 0 ? null : fields.levels[place];
+        const level = levels ? levels.indexOf(value) : 0;
+        if (place < 0 || level < 0) unknown.push(`${name} ${value}`);
+        else if (levels) setField({ type: "level", index: place }, String(level), true);
+        else setField({ type: "number", index: place }, value, false);
+      } else if (kind === "y.") {
+        const place = fields.endpoints.indexOf(name);
+        const [state, ...time] = value.split(" ");
+        if (place < 0 || !["free", "event"].includes(state)) unknown.push(`${name} ${value}`);
+        else {
+          setField({ type: "state", index: place }, state, true);
+          setField({ type: "time", index: place }, time.join(" "), false);
+        }
+      }
+    });
+    return unknown;
+  }
+
+  function asLink(form, fields) {
+    const parameters = new URLSearchParams();
+    form.covariates.forEach((value, i) => {
+      const text = value === null || value === undefined ? "" : String(value);
+      if (text) parameters.append(`x.${fields.columns[i]}`, fields.levels[i] ? fields.levels[i][Number(text)] : text);
+    });
+    form.states.forEach((state, e) => {
+      if (state) parameters.append(`y.${fields.endpoints[e]}`, `${state} ${form.times[e] || ""}`.trim());
+    });
+    return parameters.toString();
+  }
+
   // --- callbacks ---
 
   const same = () => window.dash_clientside.no_update;
@@ -170,10 +234,34 @@
         const opened = triggered ? triggered.index : 0;
         // Figures in a hidden tab have no size; they find it when the window seems to have changed.
         setTimeout(() => window.dispatchEvent(new Event("resize")), 50);
+        const file = document.querySelector("#drop input[type=file]"); // Dash's own, which has no label
+        if (file) file.setAttribute("aria-label", "CSV file");
         return [clicks.map((_, i) => i !== opened), clicks.map((_, i) => (i === opened ? "true" : "false")), opened];
       },
 
       lacksTime: (state) => !state,
+
+      // First what a link says goes into the form; from then on the address follows the form.
+      followLink: function (form, clicks, fields) {
+        if (arrived !== null) {
+          const parameters = arrived;
+          arrived = null;
+          const unknown = fill(parameters, fields);
+          if ([...parameters].length) return unknown.length ? `The link says what this model does not know: ${unknown.join("; ")}` : "";
+        }
+        const link = asLink(form, fields);
+        window.history.replaceState(null, "", link ? `#${link}` : window.location.pathname);
+        const context = window.dash_clientside.callback_context;
+        if (context.triggered_id !== "link" || !clicks) return "";
+        if (!navigator.clipboard) return `Copy it from here: ${window.location.href}`;
+        navigator.clipboard.writeText(window.location.href).catch(() => {});
+        return "Copied; it is also the address of this page.";
+      },
+
+      print: function (clicks) {
+        if (clicks) window.print();
+        return same();
+      },
 
       reset: function () {
         document.querySelectorAll("#patient-form select").forEach((select) => { select.selectedIndex = 0; });

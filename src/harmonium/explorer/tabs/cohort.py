@@ -9,7 +9,7 @@ import pandas as pd
 from dash import Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
-from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, most_rows, read_cohort
+from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, forms_of, most_rows, read_cohort
 from harmonium.explorer.controls import entry, in_browser, message
 from harmonium.explorer.guard import answering
 from harmonium.explorer.schema import Schema, short
@@ -21,16 +21,25 @@ __all__ = ["layout", "register"]
 def layout(model: Any, schema: Schema) -> html.Div:
     """Where to drop a file; the table is drawn by ``assets/explorer.js``, which sorts and filters it too."""
     unit = f" ({schema.unit})" if schema.unit else ""
+    what = "Survival" if schema.course is None else "Incidence and states"
     return html.Div(
         [
             html.H2("Many patients"),
             html.P(
                 f"A CSV file with the columns of training: at most {MOST_BYTES // 2**20} MB and {most_rows(model)} rows. Values may be "
-                "missing. "
+                "missing. A row that is clicked opens in the tab Patient. "
                 "It is read, answered and forgotten: nothing of it is kept outside of this page."
             ),
             dcc.Upload(html.Button("Drop a CSV file here, or choose one", id="choose"), id="drop", className="drop", multiple=False),
-            html.Div(entry("cohort-times", f"Survival at these times{unit}", "such as 12, 24", debounce=True), className="fields"),
+            html.Div(
+                entry(
+                    "cohort-times",
+                    f"{what} at these times{unit}",
+                    "such as 12, 24",
+                    debounce=True,
+                ),
+                className="fields",
+            ),
             message("cohort-size"),
             message("cohort-message"),
             html.Ul([], id="cohort-notes", className="hints"),
@@ -82,7 +91,7 @@ def register(app: Dash, model: Any, schema: Schema) -> None:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         lines = [html.Li(f"{name}: {len(frame)} row{'s' * (len(frame) != 1)}"), *(html.Li(note) for note in notes)]
-        return _as_table(answers), lines
+        return {**_as_table(answers), "forms": forms_of(schema, frame)}, lines
 
 
 def _as_table(answers: pd.DataFrame) -> dict[str, Any]:

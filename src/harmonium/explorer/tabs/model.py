@@ -100,8 +100,8 @@ def _metrics(model: Any) -> html.Div:
 
 
 def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
-    if len(schema.endpoints) < 2:
-        return html.Div()
+    if len(schema.endpoints) < 2 or schema.course is not None:
+        return html.Div()  # Kendall's tau is not identified where an event ends the other's follow-up
     several = nobody.loc[[0] * _N_SAME].reset_index(drop=True)  # states of large models are drawn, one for each row, and compared in pairs
     found = model.dependence(several)
     rows = [[f"{short(a)}, {short(b)}", f"{tau:.2f}"] for (a, b), tau in found["tau"].items()]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from dash import ALL, MATCH, Dash, Input, Output, State, dcc, html
 
-from harmonium.explorer.answers import Curves, Edits, advance, curves_of, words_of_change
+from harmonium.explorer.answers import Curves, Edits, advance, curves_of, describe, words_of_change
 from harmonium.explorer.controls import CHOSEN, choice, entry, graph, in_browser, message, table
 from harmonium.explorer.figures import patient_figure
 from harmonium.explorer.guard import answering
@@ -42,17 +42,27 @@ def layout(schema: Schema) -> html.Div:
         [
             html.H2("What follows"),
             html.P("Nothing is known yet: this is the average over all patients.", id="change", className="change", role="status"),
+            html.P("", id="patient-known", className="printed"),
             message("patient-message"),
             html.Ul([], id="patient-hints", className="hints"),
             graph("patient-figure", "Survival curves of all endpoints; medians are in the table below", class_name="figure tall"),
             html.Div(id="medians"),
             html.Div([html.Span("Keep as a scenario:"), *copy], className="buttons"),
             html.P("", id="copied", role="status"),
+            html.Div([html.Button("Copy a link to this patient", id="link"), html.Button("Print", id="print")], className="buttons"),
+            html.P("The address of this page describes the patient, after the #, which browsers send nowhere.", className="note"),
+            html.P("", id="linked", role="status"),
         ],
         className="answers",
     )
-    stores = [dcc.Store(id="patient", data=empty_form(schema)), dcc.Store(id="history")]
+    stores = [dcc.Store(id="patient", data=empty_form(schema)), dcc.Store(id="history"), dcc.Store(id="fields", data=_fields(schema))]
     return html.Div([form, answers, *stores], className="columns")
+
+
+def _fields(schema: Schema) -> dict[str, Any]:
+    """Names of all fields, and of levels, for links: a link says what is known in the table's own words."""
+    levels = [None if column.role == "numeric" else [str(level) for level in column.levels] for column in schema.columns]
+    return {"columns": [str(column.name) for column in schema.columns], "levels": levels, "endpoints": list(schema.endpoints)}
 
 
 def _covariate(schema: Schema, place: int) -> html.Div:
@@ -102,6 +112,7 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
         Output("patient-hints", "children"),
         Output("patient", "data"),
         Output("history", "data"),
+        Output("patient-known", "children"),
         Output("patient-message", "children"),
         Input({"type": "number", "index": ALL}, "value"),
         Input({"type": "level", "index": ALL}, CHOSEN),
@@ -109,7 +120,7 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
         Input({"type": "time", "index": ALL}, "value"),
         State("history", "data"),
     )
-    @answering(6)
+    @answering(7)
     def answer(numbers: Any, levels: Any, states: Any, times: Any, history: Any) -> tuple[Any, ...]:
         form = form_of(schema, numbers, levels, states, times)
         now = parse_form(schema, form)
@@ -121,8 +132,10 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
             words = "Nothing is known yet: this is the average over all patients."
         figure = patient_figure(schema, curves, cohort)
         hints = [html.Li(hint) for hint in now.hints]
-        return figure, _medians(schema, now.known, curves, cohort), words, hints, form, past.to_json()
+        known = f"Known: {'; '.join(describe(schema, now)) or 'nothing'}."
+        return figure, _medians(schema, now.known, curves, cohort), words, hints, form, past.to_json(), known
 
+    _link_and_print(app)
     in_browser(
         app,
         "lacksTime",
@@ -139,6 +152,20 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
         Output({"type": "time", "index": ALL}, "value"),
         Input("reset", "n_clicks"),
     )
+
+
+def _link_and_print(app: Dash) -> None:
+    """The address follows the form, and a form is filled from the address; both in the browser alone."""
+    in_browser(
+        app,
+        "followLink",
+        Output("linked", "children"),
+        Input("patient", "data"),
+        Input("link", "n_clicks"),
+        State("fields", "data"),
+        prevent_initial_call=False,
+    )
+    in_browser(app, "print", Output("print", "title"), Input("print", "n_clicks"))
 
 
 def _medians(schema: Schema, known: Any, curves: Curves, cohort: Curves) -> Any:

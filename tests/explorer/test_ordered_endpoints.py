@@ -1,0 +1,114 @@
+"""The page of a model in which death is terminal: incidences, states, and what cannot be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harmonium as hm
+from harmonium.explorer import figures
+from harmonium.explorer.answers import curves_of, scenario_table, states_of
+from harmonium.explorer.app import make_app
+from harmonium.explorer.cohort import cohort_answers, forms_of
+from harmonium.explorer.schema import Schema
+from harmonium.explorer.validation import Patient, parse_form
+
+from .conftest import Page
+
+
+@pytest.fixture(scope="module")
+def schema(ordered_model):
+    return Schema.of(ordered_model, "months")
+
+
+@pytest.fixture(scope="module")
+def page(ordered_model, schema):
+    return Page(make_app(ordered_model, unit="months"), schema)
+
+
+def known(page, **endpoints):
+    states = {name: state for name, (state, _) in endpoints.items()}
+    return page.form(states=states, times={name: time for name, (_, time) in endpoints.items()})
+
+
+def test_states_are_those_of_the_library(ordered_model, schema, page):
+    relapsed = parse_form(schema, known(page, recurrence=("event", "8")))
+    states = states_of(ordered_model, schema, relapsed)
+    X, _ = hm.datasets.load_nvalt8()
+    nobody = pd.DataFrame({name: [None] for name in X.columns})
+    given = pd.DataFrame({("recurrence", "lower"): [8.0], ("recurrence", "upper"): [8.0]})
+    expected = ordered_model.prognosis(nobody, given=given).state_probabilities(states.times)
+    for name, own in states.probabilities.items():
+        np.testing.assert_allclose(own, expected[name][0], atol=1e-12)
+    np.testing.assert_allclose(sum(states.probabilities.values()), 1.0, atol=1e-12)
+    assert sum(states.means.values()) == pytest.approx(states.until)
+    assert states.probabilities["event-free"][states.times < 8.0].min() == 1.0
+    assert states.probabilities["event-free"][states.times >= 8.0].max() == 0.0
+
+
+def test_the_figure_stacks_them(ordered_model, schema):
+    drawn = figures.states_figure(schema, states_of(ordered_model, schema, Patient.unknown(schema)))
+    assert [trace["name"] for trace in drawn["data"]] == ["event-free", "recurrence", "death without recurrence", "death after recurrence"]
+    assert {trace["stackgroup"] for trace in drawn["data"]} == {"states"}
+
+
+def test_curves_are_incidences(ordered_model, schema):
+    nobody = Patient.unknown(schema)
+    curves = curves_of(ordered_model, schema, [nobody])
+    drawn = figures.patient_figure(schema, curves, curves)
+    lines = [np.array(trace["y"]) for trace in drawn["data"]]
+    assert all(line[0] == 0.0 and (np.diff(line) >= -1e-12).all() for line in lines)
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "probability of an event"
+    table = scenario_table(schema, ["A"], [nobody], curves)
+    np.testing.assert_allclose(table["incidence"], np.concatenate(list(1.0 - curves.survival[0])))
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "line"),
+    [
+        (
+            {"recurrence": ("event", "12"), "death": ("event", "9")},
+            "an event of recurrence at 12 cannot be: death was at 9, and ends everything",
+        ),
+        (
+            {"recurrence": ("free", "12"), "death": ("event", "9")},
+            "no event of recurrence until 12 cannot be: death was at 9, and ends everything",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(page, endpoints, line):
+    states = {name: state for name, (state, _) in endpoints.items()}
+    times = {name: time for name, (_, time) in endpoints.items()}
+    answer = page.post(page.patient(states=states, times=times))
+    assert answer.json["response"]["patient-message"]["children"] == line
+
+
+def test_an_age_of_two_hundred_is_refused_and_one_of_ninety_is_not(page, schema):
+    with pytest.raises(ValueError, match=r"age: 200 is too far from what was seen in training.*slip"):
+        parse_form(schema, page.form({"age": "200"}))
+    assert parse_form(schema, page.form({"age": "90"})).values[[c.name for c in schema.columns].index("age")] == 90.0
+
+
+def test_nobody_is_told_that_death_before_a_recurrence_is_not_excluded(page, schema):
+    assert parse_form(schema, known(page, recurrence=("event", "8"))).hints == ()
+    assert "recurrence before 9 is not excluded" in parse_form(schema, known(page, death=("event", "9"))).hints[0]
+
+
+def test_a_cohort_has_incidences_and_states(ordered_model, schema):
+    X, _ = hm.datasets.load_nvalt8()
+    answers = cohort_answers(ordered_model, schema, X.iloc[:5], [12.0])
+    states = ["event-free_12", "recurrence_12", "death without recurrence_12", "death after recurrence_12"]
+    np.testing.assert_allclose(answers[states].sum(axis=1), 1.0)
+    np.testing.assert_allclose(answers["death_incidence_12"], answers[states[2:]].sum(axis=1))
+
+
+def test_rows_of_a_cohort_become_forms(ordered_model, schema):
+    X, _ = hm.datasets.load_nvalt8()
+    X = X.iloc[:20].copy()
+    X.loc[X.index[3], ["age", "stage"]] = None
+    forms = forms_of(schema, X)
+    for row in range(20):
+        empty = {"states": [""] * 2, "times": [""] * 2}
+        patient = parse_form(schema, {"covariates": [own[row] for own in forms], **empty})
+        for column, value in zip(schema.columns, patient.values, strict=True):
+            actual = X[column.name].iloc[row]
+            assert value is None if pd.isna(actual) else value == actual
