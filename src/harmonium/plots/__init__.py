@@ -13,6 +13,7 @@ from harmonium.plots.curves import survival_curves
 from harmonium.plots.fields import receptive_fields
 from harmonium.plots.history import training_history
 from harmonium.plots.joint import JointAxes, joint_density
+from harmonium.plots.observed import observed
 from harmonium.plots.pairs import dependence
 from harmonium.plots.reliability import calibration
 from harmonium.plots.states import incidence, states
@@ -23,6 +24,7 @@ __all__ = [
     "dependence",
     "incidence",
     "joint_density",
+    "observed",
     "receptive_fields",
     "states",
     "survival_curves",
