@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harmonium.pooling import pool
     from harmonium.search import SurvivalHarmoniumCV
     from harmonium.table.endpoints import endpoints
+    from harmonium.table.files.opening import read_table
     from harmonium.table.landmark import landmark
     from harmonium.training.contrastive import Contrastive
     from harmonium.training.exact import Exact
@@ -43,6 +44,7 @@ __all__ = [
     "metrics",
     "plots",
     "pool",
+    "read_table",
     "units",
 ]
 
@@ -59,6 +61,7 @@ _HOMES = {
     "landmark": "harmonium.table.landmark",
     "load": "harmonium.model.loading",
     "pool": "harmonium.pooling",
+    "read_table": "harmonium.table.files.opening",
 }
 
 

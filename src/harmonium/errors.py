@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ __all__ = [
     "CompilationWarning",
     "EndpointWarning",
     "ExtrapolationWarning",
+    "FileWarning",
     "GenerationWarning",
     "HarmoniumWarning",
     "IdentifierWarning",
@@ -41,6 +43,7 @@ __all__ = [
     "UnseenLevelWarning",
     "collecting_problems",
     "first_offender",
+    "require_package",
     "silenced",
     "warn",
 ]
@@ -129,6 +132,19 @@ def first_offender(wrong: Booleans) -> tuple[int, ...] | None:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
 
 
+def require_package(module: str, what: str, extra: str) -> None:
+    """Say what to install, before work begins, if a package is not there.
+
+    Examples
+    --------
+    >>> require_package("no_such_package", "the moon needs a rocket", "rockets")
+    Traceback (most recent call last):
+    ImportError: the moon needs a rocket: pip install 'harmonium[rockets]'
+    """
+    if find_spec(module) is None:
+        raise ImportError(f"{what}: pip install 'harmonium[{extra}]'")
+
+
 # --- warnings ---
 
 
@@ -146,6 +162,10 @@ class IdentifierWarning(HarmoniumWarning):
 
 class TextWarning(HarmoniumWarning):
     """A column holds text among numbers, so that it is modelled as a category."""
+
+
+class FileWarning(HarmoniumWarning):
+    """How a file is written had to be guessed."""
 
 
 class IndexWarning(HarmoniumWarning):

@@ -1,5 +1,7 @@
 """Bad input: one line that says what is wrong, exit code 2, no traceback, and nothing written."""
 
+import gzip
+import io
 import shutil
 import sys
 
@@ -105,6 +107,12 @@ def content(study, **columns):
     return study.assign(**columns).to_csv(index=False)
 
 
+def excel(study):
+    file = io.BytesIO()
+    study.to_excel(file, index=False)
+    return file.getvalue()
+
+
 def at(study, column, row, value):
     return {column: study[column].astype(object).mask(study.index == row, value)}
 
@@ -112,12 +120,13 @@ def at(study, column, row, value):
 TABLES = {
     "empty": (lambda s: "", "bad.csv is empty"),
     "only a header": (lambda s: "os_mth,os_event\n", "no rows"),
-    "semicolons": (lambda s: s.to_csv(index=False, sep=";"), "semicolons"),
     "a column twice": (lambda s: "os_mth,os_event,age,age\n1,1,2,2\n", "'age' more than once"),
-    "too many fields at first": (lambda s: "os_mth,os_event\n1,1,9\n", "more fields than the header"),
+    "too many fields at first": (lambda s: "os_mth,os_event\n1,1,9\n", "more than the header"),
     "too many fields later": (lambda s: "os_mth,os_event\n1,1\n1,1,9\n", "line 3"),
     "an open quote": (lambda s: 'os_mth,os_event,age\n1,1,"a\n1,1,b\n', "cannot be read"),
-    "Latin-1": (lambda s: content(s, **at(s, "stage", 3, "Bähr")).encode("latin-1"), "UTF-8"),
+    "no text": (lambda s: bytes(range(256)) * 9, "is not text"),
+    "damaged compression": (lambda s: gzip.compress(content(s).encode())[:-20], "compressed and damaged"),
+    "an Excel file of another name": (excel, "let its name end with .xlsx"),
     "an event that is 2": (lambda s: content(s, **at(s, "os_event", 7, 2)), "'os_event' must hold 0 and 1; found 2 in row 7"),
     "an event that is text": (lambda s: content(s, **at(s, "os_event", 7, "dead")), "found 'dead' in row 7", "os=os_mth,os_event:VALUE"),
     "an event that is missing": (lambda s: content(s, **at(s, "os_event", 7, None)), "row 7 is missing"),
@@ -146,7 +155,7 @@ def test_rows_that_cannot_be_predicted_are_refused(refuse, here, study):
     study.assign(**at(study, "bmi", 3, "high")).to_csv(here / "bad.csv", index=False)
     refuse(command, "'bmi' must hold numbers; found 'high' in row 3")
     (here / "bad.csv").write_text(study.to_csv(index=False).replace("CP/CG,", "CP/CG, at first,", 1))
-    refuse(command, "more fields than the header")
+    refuse(command, "line 2 has 19 fields, more than the header has names (18)")
     study.rename(columns={"patient": "os_risk"}).to_csv(here / "bad.csv", index=False)
     refuse([*command, "--id", "os_risk"], "two columns 'os_risk'")
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from harmonium.cli import reading
 from harmonium.errors import UnknownEndpointWarning
 from harmonium.model.prognosis import Prognosis
+from harmonium.table.files import formats
 from tests.cli.conftest import ENDPOINTS
 
 
@@ -31,7 +31,7 @@ def test_predictions_are_those_of_the_library(run, csv, model_file, model, X, st
 def test_parts_make_no_difference(run, csv, folder, model_file, tmp_path, monkeypatch):
     arguments = ["--times", 12, "--given", "rfs=rfs_mth,rfs_event", "--id", "patient"]
     run("predict", model_file, csv, *arguments, "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(reading, "PART_ROWS", 33)
+    monkeypatch.setattr(formats, "PART_ROWS", 33)
     run("predict", model_file, csv, *arguments, "-o", tmp_path / "parts.csv")
     run("predict", model_file, folder / "data.parquet", *arguments, "-o", tmp_path / "parts.parquet")
     read = {"dtype": {"patient": str}, "float_precision": "round_trip"}
@@ -93,13 +93,13 @@ def test_levels_are_what_they_were_in_training_whatever_pandas_makes_of_them(run
     assert warned == ""
     as_decimals = frame[numbers_only].assign(sex=frame["sex"].map({0: "0.0", 1: "1"}))
     np.testing.assert_allclose(risks(run, model_file, as_decimals, tmp_path / "decimals.csv")[0], expected[numbers_only], rtol=1e-12)
-    monkeypatch.setattr(reading, "PART_ROWS", 1)
+    monkeypatch.setattr(formats, "PART_ROWS", 1)
     np.testing.assert_allclose(risks(run, model_file, frame[:5], tmp_path / "parts.csv")[0], expected[:5], rtol=1e-12)
 
 
 def test_levels_not_seen_in_training_are_named_once_and_count_as_missing(run, coded, tmp_path, monkeypatch):
     frame, model_file = coded
-    monkeypatch.setattr(reading, "PART_ROWS", 10)
+    monkeypatch.setattr(formats, "PART_ROWS", 10)
     strange = frame.assign(sex=frame["sex"].astype(object).mask(frame.index % 9 == 0, "unknown"))
     found, warned = risks(run, model_file, strange, tmp_path / "strange.csv")
     assert warned == "warning: column 'sex': 10 values not seen in training ('unknown'), treated as missing\n"
@@ -109,7 +109,7 @@ def test_levels_not_seen_in_training_are_named_once_and_count_as_missing(run, co
 
 def test_rows_are_counted_from_the_start_of_the_file(run, model_file, study, tmp_path, monkeypatch):
     study.assign(age=study["age"].astype(object).mask(study.index == 150, "old")).to_csv(tmp_path / "bad.csv", index=False)
-    monkeypatch.setattr(reading, "PART_ROWS", 60)
+    monkeypatch.setattr(formats, "PART_ROWS", 60)
     done = run("predict", model_file, tmp_path / "bad.csv", "-o", tmp_path / "out.csv")
     assert done.code == 2
     assert "column 'age'" in done.err
@@ -120,7 +120,7 @@ def test_rows_are_counted_from_the_start_of_the_file(run, model_file, study, tmp
 def test_a_value_that_means_an_event_may_be_absent_from_a_part_but_not_from_the_whole(run, model_file, study, tmp_path, monkeypatch):
     status = np.where(study.index < 100, np.where(study.index % 2, "alive", "lost"), "dead")
     study.assign(status=status).to_csv(tmp_path / "status.csv", index=False)
-    monkeypatch.setattr(reading, "PART_ROWS", 40)
+    monkeypatch.setattr(formats, "PART_ROWS", 40)
     command = ["predict", model_file, tmp_path / "status.csv", "-o", tmp_path / "out.csv"]
     assert run(*command, "--given", "os=os_mth,status:dead").code == 0
     (tmp_path / "out.csv").unlink()
@@ -131,7 +131,7 @@ def test_a_value_that_means_an_event_may_be_absent_from_a_part_but_not_from_the_
 
 
 def test_an_interruption_leaves_nothing_behind(run, csv, model_file, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "PART_ROWS", 50)
+    monkeypatch.setattr(formats, "PART_ROWS", 50)
     calls = []
 
     def risk(self, endpoint=None):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from harmonium.cli import main
-from harmonium.cli.reading import PART_ROWS
+from harmonium.table.files.formats import PART_ROWS
 from tests.cli.conftest import ENDPOINTS, UNORDERED
 from tests.processes import COMMAND, ENVIRONMENT, harmonium_command
 

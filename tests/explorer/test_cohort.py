@@ -1,6 +1,7 @@
 """Dropped files: the answers and the errors of the command line."""
 
 import base64
+import gzip
 import io
 from types import SimpleNamespace
 
@@ -44,14 +45,20 @@ def test_levels_come_back_as_they_were_in_training(schema, X):
     assert notes == ["column 'stage': 200 values not seen in training ('unheard of'), treated as missing"]
 
 
+@pytest.mark.parametrize("dialect", [{"sep": ";", "decimal": ","}, {"sep": "\t"}, {"sep": "|"}])
+def test_any_usual_separator_will_do(schema, X, dialect):
+    usual, _ = read_cohort(schema, "a.csv", as_url(csv_of(X)), 1000)
+    found, notes = read_cohort(schema, "a.csv", as_url(csv_of(X, **dialect).encode("utf-16")), 1000)
+    pd.testing.assert_frame_equal(found, usual)
+    assert not notes
+
+
 BAD = {
     "a typo": lambda X: csv_of(X.rename(columns={"age": "agee"})),
     "text among numbers": lambda X: csv_of(X.astype({"age": object}).assign(age=["old", *X["age"][1:]])),
-    "semicolons": lambda X: csv_of(X, sep=";"),
-    "tabs": lambda X: csv_of(X, sep="\t"),
     "nothing": lambda X: "",
     "only a header": lambda X: csv_of(X[:0]),
-    "no UTF-8": lambda X: csv_of(X.assign(smoker="naïf")).encode("latin-1"),
+    "no text": lambda X: bytes(range(256)) * 9,
     "a column twice": lambda X: csv_of(pd.concat([X, X[["age"]]], axis=1)),
     "too many fields": lambda X: csv_of(X).replace("\n", ",1,2\n").replace(",1,2\n", "\n", 1),
     "a ragged row": lambda X: csv_of(X) + ",".join("1" * 30) + "\n",
@@ -74,6 +81,11 @@ def test_bad_files_get_the_errors_of_the_command_line(what, model, page, X, tmp_
     assert response.status_code == 200
     found = response.json["response"]["cohort-message"]["children"]
     assert found.removeprefix("bad.csv: ") == expected
+
+
+def test_nothing_is_unpacked(schema, X):
+    with pytest.raises(ValueError, match=r"a\.csv is not text"):
+        read_cohort(schema, "a.csv", as_url(gzip.compress(csv_of(X).encode())), 1000)
 
 
 def test_sizes_are_bounded(schema, X):

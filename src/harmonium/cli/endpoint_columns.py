@@ -81,6 +81,12 @@ class EndpointReader:
         """All that the endpoints need."""
         return list(dict.fromkeys(column for definition in self._definitions for column in definition.columns.values()))
 
+    @property
+    def codes(self) -> list[str]:
+        """Columns to be read as codes, where a file has labels for these: all but those of which the user has named a value."""
+        labelled = {own.columns["event"] for own in self._definitions if own.event_value is not None}
+        return [column for column in self.columns if column not in labelled]
+
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What :func:`harmonium.endpoints` makes of the columns; all problems are found before any is reported."""
         parts = []

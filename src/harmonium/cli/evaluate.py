@@ -52,8 +52,8 @@ def run(
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside
-    from harmonium.cli.reading import open_table
     from harmonium.model.storage import read_contents
+    from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
@@ -64,14 +64,14 @@ def run(
     require_endpoints(reader.names, contents.encoding.endpoint_names)
     covariates = TrainingValues(contents.encoding.columns)
     table.require([*covariates.names, *reader.columns])
-    frame = table.read(list(dict.fromkeys([*covariates.names, *reader.columns])), text=covariates.text)
+    frame = table.read(list(dict.fromkeys([*covariates.names, *reader.columns])), text=covariates.text, codes=reader.codes)
     X = covariates.of(frame)
     y = endpoints_beside(X, frame, reader, contents.encoding)
     reader.check()
     terminal.warn(*covariates.unseen)
     from harmonium.model.loading import model_in  # takes longer than all messages above
 
-    _show(terminal, model_in(contents, jobs), X, y, asked, likelihood, str(data))
+    _show(terminal, model_in(contents, jobs), X, y, asked, likelihood, table.called)
 
 
 def _show(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, times: Any, likelihood: bool, source: str) -> None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from harmonium.cli.extras import require
 from harmonium.cli.options import Model, Quiet, flag
 from harmonium.cli.terminal import Terminal
+from harmonium.errors import require_package
 
 EXAMPLES = """
 Examples:
@@ -41,7 +41,7 @@ def run(
     from harmonium.model.storage import read_contents
 
     terminal: Terminal = context.obj
-    require("dash", "the page needs Dash", "explorer")
+    require_package("dash", "the page needs Dash", "explorer")
     contents = read_contents(model_file)
     from harmonium.explorer.app import make_app  # takes longer than all messages above
     from harmonium.explorer.server import LOOPBACK, WARNING, serve

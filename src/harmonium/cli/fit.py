@@ -162,7 +162,7 @@ def run(
         return
     settings["trainer"] = _trainer(trainer, penalty, starts, iterations, epochs, learning_rate, batch_size, hidden)
     settings |= {"random_state": seed, "n_jobs": jobs, "verbose": not terminal.quiet}
-    title = f"{data.name}: {', '.join(encoding.endpoint_names)}"
+    title = f"{_title(data)}: {', '.join(encoding.endpoint_names)}"
     fitted, likelihood = _fit(terminal, settings, chosen, X, y, output, cv, report, force, title)
     terminal.result(
         {
@@ -221,12 +221,17 @@ def _training_table(
     """Covariates and endpoints of a file."""
     from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.cli.problems import training_rows
-    from harmonium.cli.reading import open_table
+    from harmonium.table.files.opening import open_table
 
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns, () if ends == ["none"] else ends)
     table.require([*reader.columns, *drop])
-    return training_rows(table.read(table.columns), reader, drop, roles)
+    return training_rows(table.read(table.columns, codes=reader.codes), reader, drop, roles)
+
+
+def _title(data: Path) -> str:
+    """What a report calls the table."""
+    return "standard input" if str(data) == "-" else data.name
 
 
 def _trainer(

@@ -43,9 +43,9 @@ def run(
 
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside
-    from harmonium.cli.reading import open_table
     from harmonium.cli.writing import check_output, side_by_side, table_writer
     from harmonium.model.storage import read_contents
+    from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 
     terminal: Terminal = context.obj
@@ -57,7 +57,7 @@ def run(
     covariates = TrainingValues(contents.encoding.columns)
     table.require([*covariates.names, *reader.columns])
     typed = {*covariates.names, *reader.columns} - set(covariates.text)
-    frame = table.read(table.columns, text=set(table.columns) - typed)
+    frame = table.read(table.columns, text=set(table.columns) - typed, codes=reader.codes)
     X = covariates.of(frame.reindex(columns=[column.name for column in contents.encoding.columns]))
     y = endpoints_beside(X, frame, reader, contents.encoding) if endpoint else None
     reader.check()

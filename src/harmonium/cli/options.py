@@ -42,7 +42,12 @@ def _set_json(context: typer.Context, wanted: bool) -> bool:
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, written by fit.", show_default=False)]
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: a .csv or .parquet file.", show_default=False)]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A table: CSV, Parquet, Feather, Excel, Stata, SPSS or SAS; - is a CSV on standard input.", show_default=False
+    ),
+]
 _ENDPOINT = typer.Option(
     "--endpoint",
     "-e",

@@ -68,9 +68,9 @@ def run(
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside
-    from harmonium.cli.reading import open_table
     from harmonium.cli.writing import check_output, table_writer
     from harmonium.model.storage import read_contents
+    from harmonium.table.files.opening import open_table
     from harmonium.table.landmark import landmark as known_at
     from harmonium.table.training_values import TrainingValues
 
@@ -95,7 +95,7 @@ def run(
 
     n_rows, written = 0, []
     with terminal.progress("predicting", shown=output != "-") as advance, table_writer(output, force) as write:
-        for part in table.parts(columns, text=[*covariates.text, *own]):
+        for part in table.parts(columns, text=[*covariates.text, *own], codes=known.codes):
             try:
                 X = covariates.of(part.frame)
                 facts = endpoints_beside(X, part.frame, known, contents.encoding) if given else None

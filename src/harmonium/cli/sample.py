@@ -94,7 +94,7 @@ def run(
 
 def _given(terminal: Terminal, encoding: Encoding, rows: Path, identifier: str | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates, missing where columns are not there, and the column that identifies them, if there is one."""
-    from harmonium.cli.reading import open_table
+    from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 
     own = [identifier] if identifier else []

@@ -13,9 +13,12 @@ from typing import Any
 import pandas as pd
 
 from harmonium.cli.extras import require_pyarrow
-from harmonium.cli.reading import CSV, PARQUET
+from harmonium.table.files.opening import PARQUET
 
 __all__ = ["MODEL", "PAGE", "STANDARD_OUTPUT", "check_output", "replacing", "side_by_side", "table_writer"]
+
+CSV = (".csv",)
+"""Ending of tables that are text."""
 
 MODEL = (".harmonium",)
 """Ending of model files."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,10 @@ import pandas as pd
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.explorer.answers import ask
 from harmonium.explorer.schema import Schema, short
-from harmonium.table.files import csv_header, csv_settings, reading_csv, require_columns
+from harmonium.table.files.csv_text import read_csv
+from harmonium.table.files.dialect import dialect_of
+from harmonium.table.files.names import require_columns
+from harmonium.table.files.sources import Source
 from harmonium.table.training_values import TrainingValues
 
 __all__ = ["MOST_BYTES", "cohort_answers", "forms_of", "most_rows", "read_cohort"]
@@ -57,15 +59,15 @@ def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[p
     called = short(name) if isinstance(name, str) and name.strip() else "the file"
     if isinstance(name, str) and not name.lower().endswith(".csv"):
         raise ValueError(f"a table must end with .csv; found {called}")
-    content = _content(called, contents)
-    header = csv_header(called, io.BytesIO(content))
+    source = Source(called, held=_content(called, contents), unpacked=False)
+    dialect = dialect_of(source)
+    header = dialect.names
     if len(header) > _MOST_COLUMNS:
         raise ValueError(f"{called} has {len(header)} columns; at most {_MOST_COLUMNS} can be read here")
     covariates = TrainingValues(schema.columns)
     require_columns(called, header, covariates.names)
     others = [name for name in header if name not in covariates.names]
-    with reading_csv(called):
-        frame = pd.read_csv(io.BytesIO(content), nrows=limit + 1, **csv_settings(header, [*covariates.text, *others]))
+    frame = read_csv(source, dialect, [*covariates.text, *others], nrows=limit + 1)
     if len(frame) > limit:
         raise ValueError(f"{called} has more than {limit} rows, which is too much for this page; use harmonium predict")
     identifier = next((name for name in others if frame[name].notna().all() and frame[name].is_unique), None)

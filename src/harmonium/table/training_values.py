@@ -75,7 +75,7 @@ def _level(value: Any, levels: tuple[Any, ...]) -> Any:
             return level
     if isinstance(value, str) and not isinstance(levels[0], str):
         try:
-            number = float(value)
+            number = float(value.replace(",", "."))  # a decimal comma, in a column that is read as text
         except ValueError:
             number = {"true": 1.0, "false": 0.0}.get(value.lower(), np.nan)
         return next((level for level in levels if level == number), None)
