@@ -8,6 +8,7 @@ import pytest
 import harmonium as hm
 from harmonium.metrics import scorers
 from harmonium.report.cross_validation import cross_validated
+from harmonium.report.html import as_html
 from harmonium.report.study import study_report
 from tests.cli.conftest import ENDPOINTS, UNORDERED
 
@@ -49,7 +50,7 @@ def quick(X, y):
 def test_the_report_shows_what_the_library_computes(quick, X, y):
     report = study_report(quick, X, y, "NVALT-8")
     assert_same(report.scores, cross_validated(quick, X, y, 5), X, y)
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", report.html)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", as_html(report.document))
     for own in report.scores.values():
         for metric in ("concordance", "concordance_ipcw", "integrated_brier_score"):
             assert f"{own[metric]:.3f} ±{own[f'{metric}_se']:.3f}" in cells

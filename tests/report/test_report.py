@@ -3,15 +3,23 @@
 import re
 from html.parser import HTMLParser
 
+import docx
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import harmonium as hm
 from harmonium.report import study_report
 from harmonium.report.cross_validation import cross_validated
-from harmonium.report.page import Page
-from harmonium.report.study import N_STEPS, evaluated, table_of_columns, table_of_endpoints
+from harmonium.report.document import Document
+from harmonium.report.html import as_html
+from harmonium.report.observation import table_of_columns, table_of_endpoints
+from harmonium.report.opening import opening_words
+from harmonium.report.performance import evaluated
+from harmonium.report.study import N_STEPS
+from harmonium.report.tripod import OPEN, checklist
+from harmonium.report.word import as_word
 from harmonium.studies.three_way import closed_form, reproduce_three_way
 
 QUICK = {"n_hidden": 2, "trainer": hm.Exact(n_starts=1, max_iter=30), "random_state": 0}
@@ -51,7 +59,8 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     X, y = odd_study
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
     steps = []
-    page, method, scores = study_report(model, X, y, "A <study>", done=lambda: steps.append(1))
+    document, method, scores = study_report(model, X, y, "A <study>", done=lambda: steps.append(1), unit="weeks")
+    page = as_html(document)
     assert len(steps) == N_STEPS
     parser = Addresses()
     parser.feed(page)
@@ -61,8 +70,12 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     assert "url(" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "A &lt;study&gt;" in page
-    for heading in ("What was inferred", "Training", "cross-validation", "Survival of three", "Dependence", "hidden units stand for"):
-        assert heading in page
+    headings = [block.text for block in document.blocks if type(block).__name__ == "Heading"]
+    assert headings[0] == "What was observed"
+    assert headings[-2:] == ["Method and settings", "TRIPOD+AI"]
+    for heading in ("cross-validation", "Covariates and missing", "Three subjects", "Dependence", "hidden units stand for"):
+        assert any(heading in found for found in headings)
+    assert "times in weeks" in page
     assert method == "5-fold cross-validation"
     assert f"{scores['death']['concordance']:.3f} ±{scores['death']['concordance_se']:.3f}" in page
 
@@ -96,9 +109,53 @@ def test_tables_count_what_is_there(odd_study):
 
 
 def test_pages_show_numbers_with_their_digits():
-    page = Page("x")
+    page = Document("x")
     page.table(pd.DataFrame({"a": [1.23456, np.nan], "b": ["<td>", "y"]}), digits=2)
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", page.html()) == ["1.23", "&lt;td&gt;", "-", "y"]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", as_html(page)) == ["1.23", "&lt;td&gt;", "-", "y"]
+
+
+def test_a_word_file_has_the_same_text_tables_and_figures(tmp_path):
+    page = Document("A <study>")
+    page.heading("First")
+    page.text("5 < 6", leading=True)
+    page.items(["one", "two"])
+    page.table(pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "y"]}), digits=1, caption="Numbers")
+    figure = Figure(figsize=(3.0, 2.0))
+    figure.subplots().plot([0, 1])
+    page.figure(figure, "A line.")
+    page.footer("The end.")
+    path = tmp_path / "report.docx"
+    path.write_bytes(as_word(page))
+    word = docx.Document(str(path))
+    texts = [paragraph.text for paragraph in word.paragraphs]
+    for text in ("A <study>", "First", "5 < 6", "one", "two", "Numbers", "A line.", "The end."):
+        assert text in texts
+    assert [[cell.text for cell in row.cells] for row in word.tables[0].rows] == [["a", "b"], ["1.5", "x"], ["-", "y"]]
+    assert len(word.inline_shapes) == 1
+
+
+def test_the_opening_counts_and_scores(odd_study):
+    X, y = odd_study
+    model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
+    predicted = cross_validated(model, X, y, 3)
+    scores = evaluated(predicted, X, y)
+    study, death, _ = opening_words(model.encoding_, X, y, scores, "weeks")
+    assert "150 subjects with 3 covariates" in study
+    assert "in 22 subjects; nobody was left out" in study
+    events = int((y["death"]["lower"] == y["death"]["upper"]).sum())
+    assert death.startswith(f"death: {events} events in 150 subjects, median follow-up ")
+    assert f"its C-index is {scores.loc['death', 'concordance']:.2f}" in death
+    assert "weeks" in death
+
+
+def test_the_checklist_fills_what_is_known_and_leaves_the_rest_open(odd_study):
+    X, y = odd_study
+    model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
+    items = checklist(model, X, "weeks").set_index("item")["here"]
+    assert items["11"].startswith("128 subjects complete")
+    assert "<script>alert(1)</script>" in items["9a"]
+    assert items["17"] == OPEN
+    assert items.index.is_unique
 
 
 @pytest.mark.slow

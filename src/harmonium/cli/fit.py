@@ -103,7 +103,8 @@ def run(
     seed: Seed = 0,
     jobs: Jobs = None,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE", help="Also write a page about the model, a .html file.", show_default=False)
+        str | None,
+        typer.Option("--report", metavar="FILE", help="Also write a report, .html or .docx.", show_default=False),
     ] = None,
     dry_run: Annotated[bool, flag("--dry-run", help="Show what is inferred from the data, and do not fit.")] = False,
     force: Force = False,
@@ -251,12 +252,19 @@ def _trainer(
 def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, path: Path, force: bool) -> tuple[str, Any]:
     """Write the page; return how the model was evaluated, and the scores."""
     from harmonium.cli.writing import replacing
+    from harmonium.report.html import as_html
     from harmonium.report.study import N_STEPS, study_report
 
     with terminal.steps("report", N_STEPS) as done:
         report = study_report(model, X, y, title, done)
+    if path.suffix.lower() == ".docx":
+        from harmonium.report.word import as_word
+
+        content = as_word(report.document)
+    else:
+        content = as_html(report.document).encode()
     with replacing(path, force) as temporary:
-        temporary.write_text(report.html, encoding="utf-8")
+        temporary.write_bytes(content)
     terminal.note(f"wrote {path}")
     return report.method, report.scores
 

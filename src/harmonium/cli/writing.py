@@ -23,7 +23,7 @@ CSV = (".csv",)
 MODEL = (".harmonium",)
 """Ending of model files."""
 
-PAGE = (".html",)
+PAGE = (".html", ".docx")
 """Ending of reports."""
 
 STANDARD_OUTPUT = "-"

@@ -17,9 +17,13 @@ from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.brier import integrated_brier_score
 from harmonium.metrics.concordance import concordance_index
 from harmonium.report.cross_validation import OutOfFold, cross_validated
-from harmonium.report.page import Page
+from harmonium.report.document import Document
+from harmonium.report.html import as_html
+from harmonium.report.method import hidden_units
+from harmonium.report.observation import missing_values, observed_endpoints
+from harmonium.report.patients import three_subjects
+from harmonium.report.performance import evaluated, performance
 from harmonium.report.study import N_STEPS as REPORT_STEPS
-from harmonium.report.study import evaluated, inferred, performance, understanding
 from harmonium.studies.benchmark.rivals import RIVALS
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.landmark import landmark
@@ -69,7 +73,7 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     predicted = cross_validated(model, X, y, 5, done)
     scores = _compare(predicted, X, y)
     figure, medians = _patient(model, X, y)
-    page = Page("NVALT-8: overall and recurrence-free survival of 200 patients with resected lung cancer")
+    page = Document("NVALT-8: overall and recurrence-free survival of 200 patients with resected lung cancer")
     page.text(
         "Two endpoints, each censored on its own, and covariates with missing values. One harmonium models all of it; nothing was imputed, "
         "nothing was left out, and nothing was tuned."
@@ -84,12 +88,15 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
         "and when their cancer had come back by then, which a Cox model fitted for month 12 could use as well (docs/landmark.md)."
     )
     page.table(scores)
-    performance(page, predicted, evaluated(predicted, X, y), X, y)
-    understanding(page, model.fitted, X, y)
-    inferred(page, model.encoding_)
+    prognosis = predicted.prognosis(X)
+    observed_endpoints(page, model.encoding_, X, y, {name: prognosis.risk(name) for name in model.endpoint_names}, "months")
+    performance(page, predicted, evaluated(predicted, X, y), X, y, "months")
+    missing_values(page, model.encoding_, X)
+    three_subjects(page, model.fitted, X, y, "months")
+    hidden_units(page, model.fitted, X, y)
     page.footer("Made by harmonium demo. Data: the NVALT-8 trial, as published with the paper (see NOTICE).")
     done()
-    return Demonstration(scores, medians, page.html())
+    return Demonstration(scores, medians, as_html(page))
 
 
 def _compare(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:

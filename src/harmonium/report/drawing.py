@@ -1,0 +1,57 @@
+"""Figures for a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+__all__ = ["drawn", "in_unit", "round_times", "time_label"]
+
+
+def drawn(draw: Callable[..., Any], size: tuple[float, float]) -> Figure:
+    """A figure of a size in inches, on whose axes ``draw`` draws."""
+    figure = Figure(figsize=size, layout="constrained")
+    draw(ax=figure.subplots())
+    return figure
+
+
+def time_label(unit: str) -> str:
+    """Of an axis.
+
+    Examples
+    --------
+    >>> time_label("months"), time_label("")
+    ('Time (months)', 'Time')
+    """
+    return f"Time ({unit})" if unit else "Time"
+
+
+def in_unit(value: float, unit: str) -> str:
+    """A time with its unit.
+
+    Examples
+    --------
+    >>> in_unit(60.25, "months"), in_unit(float("inf"), "months")
+    ('60.2 months', 'not reached')
+    """
+    if not np.isfinite(value):
+        return "not reached"
+    digits = f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+    return f"{digits} {unit}".rstrip()
+
+
+def round_times(end: float, most: int = 5) -> list[float]:
+    """At most ``most`` equally spaced times with round numbers until a time.
+
+    Examples
+    --------
+    >>> round_times(96.1)
+    [20.0, 40.0, 60.0, 80.0]
+    """
+    rough = end / most
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = float(power * next(k for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= rough * (1.0 - 1e-9)))
+    return [float(time) for time in np.arange(step, end * (1.0 + 1e-9), step)]

@@ -1,0 +1,47 @@
+"""How the model was made and what it has learned, for readers who want to know: the last sections of a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from harmonium import plots
+from harmonium.report.document import Document
+from harmonium.report.drawing import drawn
+from harmonium.table.endpoints import parse_endpoints
+from harmonium.version import __version__
+
+__all__ = ["hidden_units", "method"]
+
+
+def hidden_units(page: Document, model: Any, X: pd.DataFrame, y: pd.DataFrame) -> None:
+    """Dependence between endpoints that are free of each other, and receptive fields."""
+    if len(model.endpoint_names) > 1 and not parse_endpoints(y).terminal:
+        page.heading("Dependence between endpoints")
+        table = model.dependence(X)
+        page.figure(drawn(lambda ax: plots.dependence(table, ax=ax), (6.5, 1.6 + 0.5 * len(table))), "Kendall's tau under the model.")
+    if model.n_hidden:
+        page.heading("What the hidden units stand for")
+        fields = model.receptive_fields(X, given=y)
+        size = (2.5 + 0.8 * fields.shape[1], 1.0 + 0.27 * len(fields))
+        figure = drawn(lambda ax: plots.receptive_fields(model, X, given=y, ax=ax), size)
+        page.figure(figure, "Change of every column when a hidden unit goes from off to on.")
+
+
+def method(page: Document, model: Any) -> None:
+    """Settings, and the optimiser's way."""
+    fitted = model.fitted
+    page.heading("Method and settings")
+    page.text(
+        f"A survival harmonium (harmonium {__version__}): all endpoints and covariates are modelled together by {fitted.n_hidden} hidden "
+        f"binary units, and {fitted.n_covariate_units} more that learn how covariates are distributed. Whatever was not observed, by "
+        "censoring or because it is missing, is summed over. Penalties were chosen by the data."
+    )
+    settings = pd.DataFrame({"setting": list(fitted.training.settings), "value": [str(v) for v in fitted.training.settings.values()]})
+    page.table(settings)
+    if len(model.history_):
+        figure = drawn(lambda ax: plots.training_history(model, ax=ax), (7.0, 3.0))
+        page.figure(figure, "Objective by evaluations of the gradient.")
+    if fitted.training.converged is not None:
+        page.text("Training has converged." if fitted.training.converged else "Training has not converged.")

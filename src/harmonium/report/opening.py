@@ -1,0 +1,85 @@
+"""The first paragraph of a report: who was studied, what happened, and whether the model can tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from harmonium.metrics.competing import competing, is_prevented
+from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.report.drawing import in_unit, round_times
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.learned_endpoint import LearnedEndpoint
+
+__all__ = ["opening_words"]
+
+_SAME = 0.005  # prediction errors that differ by less are called the same
+
+
+def opening_words(encoding: Encoding, X: pd.DataFrame, y: pd.DataFrame, scores: pd.DataFrame, unit: str) -> list[str]:
+    """Sentences on the study, and one on each endpoint."""
+    known = parse_endpoints(y)
+    missing = _missing_words(encoding, X)
+    first = f"{len(X)} subjects with {len(encoding.modelled)} covariates{missing} and {_endpoints(known)}."
+    return [first, *(_endpoint_words(known, endpoint, scores.loc[endpoint.name], unit) for endpoint in encoding.endpoints)]
+
+
+def _missing_words(encoding: Encoding, X: pd.DataFrame) -> str:
+    cells = X[[column.name for column in encoding.modelled]].isna().to_numpy()
+    if not cells.any():
+        return " without missing values"
+    return f" ({cells.mean():.1%} of their values are missing, in {int(cells.any(axis=1).sum())} subjects; nobody was left out)"
+
+
+def _endpoints(known: Endpoints) -> str:
+    n = len(known.names)
+    if not known.terminal:
+        return "one endpoint" if n == 1 else f"{n} endpoints, each censored on its own"
+    ends = " and ".join(known.terminal)
+    return f"{n} endpoints, of which {ends} {'is' if len(known.terminal) == 1 else 'are'} terminal"
+
+
+def _endpoint_words(known: Endpoints, endpoint: LearnedEndpoint, scores: pd.Series, unit: str) -> str:
+    counts, name = endpoint.counts, endpoint.name
+    events = counts.events + counts.intervals
+    followed = in_unit(endpoint.follow_up.median, unit)
+    sentence = f"{name}: {events} event{'s' * (events != 1)} in {counts.rows} subjects, median follow-up {followed}"
+    return f"{sentence}{_observed_words(known, name, unit)}. {_score_words(scores)}"
+
+
+def _observed_words(known: Endpoints, name: str, unit: str) -> str:
+    """The observed fraction at about the middle of follow-up."""
+    if is_prevented(known, name):
+        both = competing(known, name)
+        if not both.observed.time.size:
+            return ""
+        time = _middle(float(both.observed.time.max()))
+        return f"; {float(both.incidence().at(np.array([time]))[0]):.0%} had it within {in_unit(time, unit)} (Aalen–Johansen)"
+    e = known.names.index(name)
+    if not (np.isfinite(known.lower[:, e]) & (known.lower[:, e] > 0.0)).any():
+        return ""
+    curve, _ = KaplanMeier.of(known.to_frame(), name)
+    time = _middle(curve.last)
+    low, high = curve.interval(time)
+    return f"; {curve.at(time):.0%} (95 % interval {low:.0%} to {high:.0%}) were free of it at {in_unit(time, unit)} (Kaplan–Meier)"
+
+
+def _middle(last: float) -> float:
+    times = round_times(last)
+    return times[(len(times) - 1) // 2] if times else last
+
+
+def _score_words(scores: pd.Series) -> str:
+    concordance, error, null = (float(scores[name]) for name in ("concordance", "integrated_brier_score", "kaplan_meier_ibs"))
+    if np.isnan(concordance):
+        return "How well it can be predicted is not defined by these data."
+    words = (
+        f"For subjects that the model has not seen its C-index is {concordance:.2f} ± {float(scores['concordance_se']):.2f} (0.5 is chance)"
+    )
+    if np.isnan(error) or np.isnan(null):
+        return f"{words}."
+    gain = 1.0 - error / null
+    if abs(gain) < _SAME:
+        return f"{words}, and its prediction error is that of the curve for everybody."
+    return f"{words}, and its prediction error is {abs(gain):.0%} {'below' if gain >= 0.0 else 'above'} that of the curve for everybody."

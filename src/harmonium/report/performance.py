@@ -1,0 +1,80 @@
+"""How well subjects are predicted that the model has not seen."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from harmonium import plots
+from harmonium.errors import MetricWarning, silenced
+from harmonium.metrics.competing import is_prevented
+from harmonium.metrics.evaluation import evaluate
+from harmonium.report.cross_validation import OutOfFold
+from harmonium.report.document import Document
+from harmonium.report.drawing import drawn, in_unit, time_label
+from harmonium.table.endpoints import parse_endpoints
+
+__all__ = ["evaluated", "performance"]
+
+_FEWEST_EVENTS = 20  # for a figure
+
+
+def evaluated(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
+    """The table of metrics; undefined ones are shown as such."""
+    with silenced(MetricWarning):
+        return evaluate(predicted, X, y)
+
+
+def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: pd.DataFrame, y: pd.DataFrame, unit: str = "") -> None:
+    """Discrimination and calibration."""
+    page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
+    page.text(
+        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A "
+        "small p-value of D-calibration means that predicted probabilities are off. Standard errors follow ±."
+    )
+    known = parse_endpoints(y)
+    if known.terminal:
+        page.text(
+            "Of an endpoint that a terminal event may prevent, incidences are judged: the Brier score is that of the cumulative incidence, "
+            "to be compared with that of the Aalen–Johansen estimate, and those with the terminal event count as never having the other."
+        )
+    page.table(_readable(scores))
+    for e, name in enumerate(known.names):
+        events = known.lower[known.event[:, e], e]
+        if events.size < _FEWEST_EVENTS:
+            continue
+        if is_prevented(known, name):
+            draw = partial(plots.incidence, predicted, X, y, endpoint=name, time_label=time_label(unit))
+            page.figure(
+                drawn(draw, (7.0, 4.0)), f"Cumulative incidence of {name} in thirds of predicted risk, over the Aalen–Johansen estimates."
+            )
+            continue
+        time = float(f"{np.median(events):.2g}")
+        figure = drawn(partial(plots.calibration, predicted, X, y, endpoint=name, time=time, n_bins=4), (4.5, 4.5))
+        page.figure(
+            figure, f"Calibration of {name} at {in_unit(time, unit)}: predicted and observed probability of the event, in four groups."
+        )
+
+
+def _readable(scores: pd.DataFrame) -> pd.DataFrame:
+    """The metrics that readers look for, with their standard errors."""
+    titles = {
+        "concordance": "C-index",
+        "concordance_ipcw": "Uno's C",
+        "integrated_brier_score": "IBS",
+        "kaplan_meier_ibs": "Kaplan–Meier IBS",
+        "d_calibration_p": "D-calibration p",
+    }
+    out = {"endpoint": [str(name) for name in scores.index], "rows": scores["rows"].to_list(), "events": scores["events"].to_list()}
+    for name, title in titles.items():
+        errors = scores.get(f"{name}_se")
+        out[title] = [_with_error(value, None if errors is None else errors.iloc[k]) for k, value in enumerate(scores[name])]
+    return pd.DataFrame(out)
+
+
+def _with_error(value: float, error: float | None) -> str:
+    if np.isnan(value):
+        return "-"
+    return f"{value:.3f}" if error is None or np.isnan(error) else f"{value:.3f} ±{error:.3f}"
