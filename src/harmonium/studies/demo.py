@@ -83,10 +83,10 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     page.heading("Against a Cox model")
     page.text(
         "Overall survival in 5-fold cross-validation, patients ranked by their mean survival from month 6 to 60, the Brier score over the "
-        "same months (the section after this one ranks by risk and takes other months). The Cox model takes the columns without missing "
+        "same months (the section on predictions ranks by risk and takes other months). The Cox model takes the columns without missing "
         "values and overall survival only. The last three rows are for patients alive at month 12: from covariates alone, and given "
-        "whether and when their cancer had come back by then, by a Cox model that was fitted for month 12 and told so, and by the harmonium, which "
-        "was not fitted again (docs/landmark.md compares more)."
+        "whether and when their cancer had come back by then, by a Cox model that was fitted for month 12 and told so, and by the "
+        "harmonium, which was not fitted again (docs/landmark.md compares more)."
     )
     page.table(scores)
     prognosis = predicted.prognosis(X)
