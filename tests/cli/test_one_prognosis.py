@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from harmonium.cli import reading
 from harmonium.model import known_rows
 from harmonium.table.encoding import Encoding
+from harmonium.table.files import formats
 
 
 @pytest.fixture
@@ -37,6 +37,6 @@ def test_all_predictions_of_both_endpoints_come_from_one_prognosis(run, csv, mod
 
 
 def test_a_table_in_parts_has_one_prognosis_for_each(run, csv, model_file, calls, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "PART_ROWS", 50)
+    monkeypatch.setattr(formats, "PART_ROWS", 50)
     assert run("predict", model_file, csv, "--times", "12,24", "--median", "-o", tmp_path / "out.csv").code == 0
     assert calls == {"covariates": 4, "hidden_given": 4}

@@ -178,9 +178,15 @@ def test_times_may_be_of_any_numeric_type_or_text_that_reads_as_numbers(times):
         ([1.0, INF], "'t' must hold finite times; found inf in row 1"),
         (["1", "soon"], "'t' must hold times; found 'soon' in row 1"),
         ([1.0, "soon"], "'t' must hold times; found 'soon' in row 1"),
-        (pd.to_datetime(["2020-01-01", "2020-01-02"]), "'t' must hold times; found the type datetime64"),
+        (
+            pd.to_datetime(["2020-01-01", "2020-01-02"]),
+            "'t' holds dates \\(2020-01-01\\), and must hold times",
+        ),
         (pd.to_timedelta([1, 2], unit="D"), "'t' must hold times; found the type timedelta64"),
-        ([pd.Timestamp("2020-01-01"), None], "'t' must hold times; found the type datetime64"),
+        (
+            [pd.Timestamp("2020-01-01"), None],
+            "'t' holds dates \\(2020-01-01\\), and must hold times",
+        ),
         ([True, False], "'t' must hold times; found booleans. The time comes first"),
     ],
 )

@@ -11,27 +11,39 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import collecting_problems
+from harmonium.table.bounds import refuse_variants
 from harmonium.table.encoding import Encoding
-from harmonium.table.endpoints import endpoints, endpoints_of_part, refuse_variants, related
+from harmonium.table.endpoints import endpoints, endpoints_of_part, related
 from harmonium.table.frames import as_typed, did_you_mean, distinct_values
+from harmonium.table.time_units import check_unit
 
 __all__ = ["EndpointReader", "require_endpoints"]
 
 _FORMS = (
     "NAME=TIME,EVENT or NAME=TIME,EVENT:VALUE, each possibly with ,including=NAME, or NAME=LOWER..UPPER, or "
-    "NAME=TIME,CAUSE,causes=NAME:VALUE/NAME:VALUE; all of them possibly with ,entry=COLUMN"
+    "NAME=TIME,CAUSE,causes=NAME:VALUE/NAME:VALUE; all of them possibly with ,entry=COLUMN and ,unit=UNIT, and with ,from=COLUMN where "
+    "columns hold dates"
 )
-_EXTRAS = ("entry", "including", "causes")
+_EXTRAS = ("entry", "from", "unit", "dayfirst", "including", "causes")
+_YES_OR_NO = {"yes": True, "no": False}
 
 
 @dataclass(frozen=True)
 class _Definition:
     name: str
     columns: dict[str, str]
-    """By their part: time and event or cause, or lower and upper, and possibly entry."""
+    """By their part: time and event or cause, or lower and upper, and possibly entry and from."""
     event_value: str | None = None
     including: str | None = None
     causes: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
+    """Unit and dayfirst, as far as they are stated."""
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """As :func:`harmonium.endpoints` takes it; where there is a date to count from, the time is called ``to``."""
+        dated = "from" in self.columns
+        return {("to" if dated and part == "time" else part): name for part, name in self.columns.items()} | dict(self.settings)
 
     @property
     def names(self) -> list[str]:
@@ -50,6 +62,8 @@ class EndpointReader:
         Of the table: names may hold a colon or two dots.
     terminal : sequence of str or Encoding, optional
         Endpoints that end everything, or a model that knows; if it is None, a table that looks as if one did gives a warning.
+    unit : str, optional
+        Of time; by default that of the model, or of the first endpoint that states one.
 
     Examples
     --------
@@ -63,8 +77,11 @@ class EndpointReader:
     1   5.0   inf
     """
 
-    def __init__(self, texts: Iterable[str], columns: Collection[str], terminal: Sequence[str] | Encoding | None = ()) -> None:
+    def __init__(
+        self, texts: Iterable[str], columns: Collection[str], terminal: Sequence[str] | Encoding | None = (), unit: str | None = None
+    ) -> None:
         self._definitions = [_parse(text, columns) for text in texts]
+        self._unit = terminal.unit if isinstance(terminal, Encoding) else None if unit is None else check_unit(unit)
         self._terminal = _ends_of(terminal, self.names) if isinstance(terminal, Encoding) else terminal
         twice = [name for number, name in enumerate(self.names) if name in self.names[:number]]
         if twice:
@@ -95,7 +112,7 @@ class EndpointReader:
                 with problems.catching():
                     parts.append(self._read(frame, definition))
         composites = {own.name: own.including for own in self._definitions if own.including is not None}
-        return related(pd.concat(parts, axis=1), self._terminal, composites, whole=self._terminal is None)
+        return related(pd.concat(parts, axis=1), self._terminal, composites, self._unit, whole=self._terminal is None)
 
     def check(self) -> None:
         """After all parts: refuse a value that is said to mean an event but never occurs."""
@@ -112,10 +129,17 @@ class EndpointReader:
             column = definition.columns["cause"]
             own[column] = _codes(own[column], definition)
             codes = {name: number for number, (name, _) in enumerate(definition.causes, start=1)}
-            return endpoints_of_part(own, {definition.name: {**definition.columns, "causes": codes, "censored": 0}})
+            return endpoints_of_part(own, {definition.name: {**definition.form, "causes": codes, "censored": 0}}, unit=self._of(definition))
         if "event" in definition.columns:
             own[definition.columns["event"]] = self._events(own[definition.columns["event"]], definition)
-        return endpoints(own, terminal=(), **{definition.name: definition.columns})
+        form = definition.form
+        if definition.event_value is not None:
+            return endpoints_of_part(own, {definition.name: {**form, "event_value": 1.0}}, unit=self._of(definition))
+        return endpoints(own, terminal=(), unit=self._of(definition), **{definition.name: form})
+
+    def _of(self, definition: _Definition) -> str | None:
+        """The unit of an endpoint that states none."""
+        return None if "unit" in dict(definition.settings) else self._unit
 
     def _events(self, series: pd.Series, definition: _Definition) -> pd.Series:
         """1 for an event, 0 for none, NaN where nothing is written."""
@@ -172,20 +196,31 @@ def _parse(text: str, columns: Collection[str]) -> _Definition:
     said = {key: value for key, _, value in more}
     rest = [field for field in fields if field in columns or "=" not in field or field.partition("=")[0] not in said]
     if name.strip() and all(fields) and all(said.values()) and len(said) == len(more):
-        extra = {"entry": said["entry"]} if "entry" in said else {}
+        extra: dict[str, str] = {part: said[part] for part in ("entry", "from") if part in said}
+        settings = _settings(text, said)
         if len(rest) == 2 and "causes" in said and "including" not in said:
             pairs = [part.rpartition(":") for part in said["causes"].split("/")]
             if all(cause and code for cause, _, code in pairs):
                 causes = tuple((cause, code) for cause, _, code in pairs)
-                return _Definition(name.strip(), {"time": rest[0], "cause": rest[1], **extra}, causes=causes)
+                return _Definition(name.strip(), {"time": rest[0], "cause": rest[1], **extra}, causes=causes, settings=settings)
         elif len(rest) == 2 and "causes" not in said:
             event, value = _event_and_value(rest[1], columns)
-            return _Definition(name.strip(), {"time": rest[0], "event": event, **extra}, value, said.get("including"))
+            return _Definition(name.strip(), {"time": rest[0], "event": event, **extra}, value, said.get("including"), settings=settings)
         if len(rest) == 1 and ".." in rest[0] and not said.keys() & {"including", "causes"}:
             lower, _, upper = rest[0].partition("..")
             if lower and upper:
-                return _Definition(name.strip(), {"lower": lower, "upper": upper, **extra})
+                return _Definition(name.strip(), {"lower": lower, "upper": upper, **extra}, settings=settings)
     raise ValueError(f"an endpoint must be written {_FORMS}; found {text!r}")
+
+
+def _settings(text: str, said: dict[str, str]) -> tuple[tuple[str, Any], ...]:
+    """Unit and dayfirst."""
+    out: dict[str, Any] = {"unit": check_unit(said["unit"])} if "unit" in said else {}
+    if "dayfirst" in said:
+        if said["dayfirst"] not in _YES_OR_NO or "from" not in said:
+            raise ValueError(f"dayfirst must be yes or no, beside from=COLUMN; found {text!r}")
+        out["dayfirst"] = _YES_OR_NO[said["dayfirst"]]
+    return tuple(out.items())
 
 
 def _event_and_value(text: str, columns: Collection[str]) -> tuple[str, str | None]:

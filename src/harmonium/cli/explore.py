@@ -22,7 +22,9 @@ harmonium explore model.harmonium --unit months --port 8051 --no-browser
 def run(
     context: typer.Context,
     model_file: Model,
-    unit: Annotated[str, typer.Option("--unit", metavar="NAME", help="Unit of time, such as months, for labels.", show_default=False)] = "",
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="NAME", help="Unit of time, such as months, for labels.", show_default="that of the model")
+    ] = "",
     port: Annotated[
         int | None,
         typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="Port to listen on.", show_default="8050, or any free port"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from harmonium.cli.extras import require_matplotlib
-from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Seed, flag
+from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Seed, TimeUnit, flag
 from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 -o m
 
 harmonium fit data.csv -e recurrence=rfs_mth,rfs_event,including=death -e death=os_mth,os_event --terminal death -o model.harmonium
 
+harmonium fit data.csv -e os=last_seen,dead,from=surgery,unit=months -o model.harmonium
+
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
 """
 
@@ -37,6 +39,7 @@ def run(
     data: Data,
     endpoint: EndpointColumns,
     ends: Ends = None,
+    unit: TimeUnit = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The model file; it ends with .harmonium.", show_default=False)
     ] = None,
@@ -122,6 +125,9 @@ def run(
       NAME=LOWER..UPPER       the event lies between two times, or after
                               LOWER where UPPER is empty
       NAME=...,entry=COLUMN   when each subject came under observation
+      NAME=...,unit=days      the unit of these times; --unit converts
+      NAME=DATE,EVENT,from=DATE,unit=months
+                              columns with dates, such as 2019-03-01
       NAME=TIME,EVENT,including=DEATH
                               a composite, of which the terminal endpoint
                               DEATH is a part, is taken apart
@@ -152,7 +158,7 @@ def run(
     }
     penalty = "auto" if l2 == "auto" else _number("--l2", l2)
     chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
-    X, y = _training_table(data, endpoint, ends, drop or [], settings["roles"])
+    X, y = _training_table(data, endpoint, ends, unit, drop or [], settings["roles"])
     encoding, _ = Encoding.learn(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
     endpoints = endpoints_summary(encoding)
     show_columns(terminal, encoding)
@@ -217,7 +223,7 @@ def _fit(
 
 
 def _training_table(
-    data: Path, endpoint: list[str], ends: list[str] | None, drop: list[str], roles: dict[str, str]
+    data: Path, endpoint: list[str], ends: list[str] | None, unit: str | None, drop: list[str], roles: dict[str, str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates and endpoints of a file."""
     from harmonium.cli.endpoint_columns import EndpointReader
@@ -225,7 +231,7 @@ def _training_table(
     from harmonium.table.files.opening import open_table
 
     table = open_table(data)
-    reader = EndpointReader(endpoint, table.columns, () if ends == ["none"] else ends)
+    reader = EndpointReader(endpoint, table.columns, () if ends == ["none"] else ends, unit)
     table.require([*reader.columns, *drop])
     return training_rows(table.read(table.columns, codes=reader.codes), reader, drop, roles)
 

@@ -21,6 +21,7 @@ __all__ = [
     "Quiet",
     "Seed",
     "TableOutput",
+    "TimeUnit",
     "flag",
     "numbers",
 ]
@@ -64,6 +65,12 @@ Ends = Annotated[
         metavar="NAME",
         help="An endpoint that ends everything, such as death; may be repeated. none says that there is none.",
         show_default=False,
+    ),
+]
+TimeUnit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit", metavar="UNIT", help="Unit of time, such as months; endpoints in other units are converted.", show_default=False
     ),
 ]
 TableOutput = Annotated[

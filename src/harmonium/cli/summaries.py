@@ -37,7 +37,7 @@ def show_columns(terminal: Terminal, encoding: Encoding) -> None:
 
 def show_endpoints(terminal: Terminal, summaries: list[dict[str, Any]]) -> None:
     """A table of the endpoints; what is rare is left out where it did not occur."""
-    usual = {"intervals": 0, "late_entries": 0, "horizon": math.inf}
+    usual = {"intervals": 0, "late_entries": 0, "horizon": math.inf, "unit": None}
     keys = [key for key in summaries[0] if any(row[key] != usual.get(key) for row in summaries)]
     rows = [[_cell(row[key]) for key in keys] for row in summaries]
     header = ["endpoint", *(key.replace("_", " ").replace("follow up", "follow-up") for key in keys[1:])]

@@ -49,7 +49,7 @@ class Schema:
         ends = (endpoint.follow_up.last for endpoint in encoding.endpoints)
         last = tuple(end if np.isfinite(end) else 1.0 for end in ends)
         course = None if encoding.episodes is None else encoding.episodes.course
-        return cls(columns, encoding.endpoint_names, last, unit, course)
+        return cls(columns, encoding.endpoint_names, last, unit or encoding.unit or "", course)
 
     @property
     def end(self) -> float:

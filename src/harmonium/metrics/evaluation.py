@@ -14,7 +14,7 @@ from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.competing_evaluation import competing_row
 from harmonium.metrics.concordance import harrell, uno
 from harmonium.metrics.observed import Estimate, Observed, place_of, right_censored, something_observed
-from harmonium.metrics.predictions import Predictions
+from harmonium.metrics.predictions import Predictions, unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
@@ -99,8 +99,9 @@ def evaluate(
     >>> bool((found["integrated_brier_score"] < found["kaplan_meier_ibs"]).all())
     True
     """
-    known = parse_endpoints(y)
-    train = None if y_train is None else parse_endpoints(y_train)
+    unit = unit_of(model)
+    known = parse_endpoints(y).in_unit(unit)
+    train = None if y_train is None else parse_endpoints(y_train).in_unit(unit)
     names = known.names if endpoints is None else (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
     places = [place_of(known.names, name) for name in names]
     predictions = Predictions(model, X, given)

@@ -9,10 +9,16 @@ import numpy as np
 from harmonium.metrics.observed import Observed
 from harmonium.typing import Array
 
-__all__ = ["Predictions"]
+__all__ = ["Predictions", "unit_of"]
 
 _PART_ROWS = 200
 """Rows whose curves are found together if every row has a time of its own: each has a value at the times of all of them."""
+
+
+def unit_of(model: Any) -> str | None:
+    """The unit of time of a model; None if it does not tell."""
+    unit: str | None = getattr(getattr(getattr(model, "fitted", None), "encoding", None), "unit", None)
+    return unit
 
 
 class _Prognosis(Protocol):

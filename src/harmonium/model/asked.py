@@ -27,7 +27,7 @@ def asked_times(prognosis: Prognosis, endpoint: Any, times: Any) -> Array:
 
 def observed_endpoints(fitted: Answering, X: Any, y: Any, n_rows: int) -> Endpoints:
     """All endpoints of the model, as many rows as X."""
-    known, names = parse_endpoints(y), fitted.encoding.endpoint_names
+    known, names = parse_endpoints(y).in_unit(fitted.encoding.unit), fitted.encoding.endpoint_names
     if known.names != names:
         raise ValueError(f"y must have the endpoints {names}; found {known.names}")
     if len(known.lower) != n_rows:
@@ -38,7 +38,7 @@ def observed_endpoints(fitted: Answering, X: Any, y: Any, n_rows: int) -> Endpoi
 
 def given_endpoints(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpoints:
     """All endpoints in the model's order; nothing is known of those that ``given`` does not have."""
-    known, names = parse_endpoints(given), fitted.encoding.endpoint_names
+    known, names = parse_endpoints(given).in_unit(fitted.encoding.unit), fitted.encoding.endpoint_names
     strangers = [name for name in known.names if name not in names]
     if strangers:
         raise ValueError(f"there is no endpoint {strangers[0]!r}; the model has {', '.join(map(repr, names))}")

@@ -123,6 +123,7 @@ def check_encoding(encoding: Encoding) -> None:
     require(0 < len(names) == len(set(names)), f"there must be endpoints with unique names; found {names}")
     for endpoint in encoding.endpoints:
         _check_endpoint(endpoint)
+    require(encoding.unit is None or type(encoding.unit) is str, f"the unit of time must be a name; found {encoding.unit!r}")
     if encoding.observation is not None:
         _check_observation(encoding, encoding.observation)
     if encoding.episodes is not None:

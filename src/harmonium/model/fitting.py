@@ -135,7 +135,7 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
         return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale), known)
     if recipe.n_hidden not in ("auto", start.n_hidden):
         raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
-    names = start.encoding.endpoint_names
+    known, names = known.in_unit(start.encoding.unit), start.encoding.endpoint_names
     if known.names != names:
         raise ValueError(f"y must have the endpoints {names}; found {known.names}")
     covariates = start.encoding.covariates(X)
@@ -211,7 +211,7 @@ def _validation(
     encoding: Encoding, X: Any, y: Any, training: CovariateTraining | None, n_jobs: int | None
 ) -> Callable[[Parameters], dict[str, float]]:
     """Metrics of parameters on validation data, which are encoded once; where values are missing, with covariate units that go along."""
-    known, covariates = parse_endpoints(y), encoding.covariates(X)
+    known, covariates = parse_endpoints(y).in_unit(encoding.unit), encoding.covariates(X)
     with_gaps = bool(np.isnan(covariates).any())
     if known.names != encoding.endpoint_names:
         raise ValueError(f"y must have the endpoints {encoding.endpoint_names}; found {known.names}")

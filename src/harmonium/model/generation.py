@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,8 @@ def _follow_up(encoding: Encoding, covariates: Array, rng: np.random.Generator) 
 def _drawn_endpoints(encoding: Encoding, values: Array, known: Endpoints, until: Array | None = None) -> Endpoints:
     """Drawn endpoints, censored where observation ends if follow-up is given."""
     if encoding.episodes is not None:
-        return _courses(encoding, encoding.episodes, values, known).endpoints(encoding.episodes.course, until)
+        drawn = _courses(encoding, encoding.episodes, values, known).endpoints(encoding.episodes.course, until)
+        return replace(drawn, unit=encoding.unit)
     times = _drawn_times(encoding, values, known)
     if until is not None and encoding.observation is not None:
         until = encoding.observation.ends(times, until)
@@ -176,7 +178,7 @@ def _events_at(encoding: Encoding, times: Array, since: Array, ends: Array | Non
     last = np.maximum([scale.end for scale in encoding.scales], since)
     end = np.where(np.isinf(times), last, np.inf) if ends is None else ends
     last = np.minimum(times, end)
-    return Endpoints(encoding.endpoint_names, last, np.where(times <= end, last, np.inf), np.zeros_like(times))
+    return Endpoints(encoding.endpoint_names, last, np.where(times <= end, last, np.inf), np.zeros_like(times), unit=encoding.unit)
 
 
 def _completed(encoding: Encoding, frame: pd.DataFrame, values: Array) -> pd.DataFrame:

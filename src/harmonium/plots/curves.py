@@ -13,7 +13,7 @@ from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.labels import label_ends
 from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_new, only_two_spines, plain
-from harmonium.plots.times import end_of_axis, endpoint_name, last_event
+from harmonium.plots.times import end_of_axis, endpoint_name, label_of_time, last_event
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array
@@ -33,7 +33,7 @@ def survival_curves(
     until: float | None = None,
     labels: Sequence[Any] | None = None,
     cohort: Any = None,
-    time_label: str = "Time",
+    time_label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Survival curves of some subjects, without and with what is known of their endpoints.
@@ -54,8 +54,8 @@ def survival_curves(
         Of the subjects; by default the index of ``X``.
     cohort : DataFrame, optional
         A table of endpoints, whose Kaplan-Meier curve is drawn in grey behind.
-    time_label : str
-        Tells the unit.
+    time_label : str, optional
+        Of the axis of time; by default it has the unit, if that is known.
     ax : Axes, optional
 
     Returns
@@ -87,7 +87,12 @@ def survival_curves(
     knowing = None if given is None else model.prognosis(X, given=given).survival(name, times)
 
     ax = axes_or_new(ax, (6.0, 3.8))
-    ax.set(xlim=(0.0, times[-1]), ylim=(0.0, 1.02), xlabel=time_label, ylabel=f"Probability of no event ({plain(name)})")
+    ax.set(
+        xlim=(0.0, times[-1]),
+        ylim=(0.0, 1.02),
+        xlabel=label_of_time(model.fitted.encoding.unit, time_label),
+        ylabel=f"Probability of no event ({plain(name)})",
+    )
     only_two_spines(ax)
     ends, names, colours = [], [], []
     if reference is not None:

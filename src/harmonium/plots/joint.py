@@ -116,7 +116,9 @@ def joint_density(
         axes.beside.plot(marginals[k][1], grid[1], color=colour, linestyle=line, linewidth=1.3)
     for k, (points, seen) in enumerate(marks):
         _draw_marks(axes.joint, points, seen, k)
-    labels = (plain(names[0]), plain(names[1])) if time_labels is None else time_labels
+    unit = model.fitted.encoding.unit
+    own = tuple(plain(name) + ("" if unit is None else f" ({unit})") for name in names)
+    labels = own if time_labels is None else time_labels
     axes.joint.set(xlim=(0.0, grid[0][-1]), ylim=(0.0, grid[1][-1]), xlabel=labels[0], ylabel=labels[1])
     axes.above.set_ylim(0.0, None)
     axes.beside.set_xlim(0.0, None)

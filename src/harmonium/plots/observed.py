@@ -14,7 +14,7 @@ from harmonium.model.prognosis import endpoint_place
 from harmonium.plots.groups import at_level
 from harmonium.plots.labels import label_ends
 from harmonium.plots.style import COLOURS, INK, LINES, SMALL, axes_or_new, only_two_spines, plain
-from harmonium.plots.times import end_of_axis
+from harmonium.plots.times import end_of_axis, label_of_time
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit, count_at_risk
 from harmonium.typing import Array, Booleans
@@ -33,7 +33,7 @@ def observed(
     by: Any = None,
     at_risk: bool = True,
     until: float | None = None,
-    time_label: str = "Time",
+    time_label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Kaplan-Meier curves of an endpoint, or Aalen-Johansen's incidences of one that a terminal event prevents; no model is needed.
@@ -50,8 +50,8 @@ def observed(
         Write numbers at risk below the axis.
     until : float, optional
         Where the axis ends; by default at the last observed time.
-    time_label : str
-        Tells the unit.
+    time_label : str, optional
+        Of the axis of time; by default it has the unit, if that is known.
     ax : Axes, optional
 
     Returns
@@ -89,7 +89,7 @@ def observed(
         colours.append(colour)
     top = 1.02 if not prevented else min(1.02, 1.25 * max(height for _, height in ends) + 0.02)
     what = "Cumulative incidence" if prevented else "Probability of no event"
-    ax.set(xlim=(0.0, end), ylim=(0.0, top), xlabel=time_label, ylabel=f"{what} ({plain(name)})")
+    ax.set(xlim=(0.0, end), ylim=(0.0, top), xlabel=label_of_time(known.unit, time_label), ylabel=f"{what} ({plain(name)})")
     only_two_spines(ax)
     labels = [plain(label, 24) for label, _ in curves]
     if len(curves) > 1:

@@ -28,7 +28,7 @@ def calibration(
     time: float,
     n_bins: int = 5,
     confidence: float = 0.95,
-    time_label: str = "time",
+    time_label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Predicted against observed probability of an event by a time, in groups of subjects with similar predictions.
@@ -45,8 +45,8 @@ def calibration(
         Groups, between quantiles of the predictions.
     confidence : float
         Of the bars.
-    time_label : str
-        What comes before the time in labels: "month" makes "by month 24".
+    time_label : str, optional
+        What comes before the time in labels: "month" makes "by month 24". By default the unit comes after it, if it is known.
     ax : Axes, optional
 
     Returns
@@ -92,7 +92,13 @@ def calibration(
         high, low = (1.0 - bound for bound in curve.interval(time, confidence))
         points.append((predicted[group].mean(), observed, observed - low, high - observed))
         sizes.append(size)
-    return _draw(axes_or_new(ax, (4.2, 4.3)), np.array(points), sizes, confidence, plain(name), f"{time_label} {time:g}")
+    when = _at(float(time), model.fitted.encoding.unit, time_label)
+    return _draw(axes_or_new(ax, (4.2, 4.3)), np.array(points), sizes, confidence, plain(name), when)
+
+
+def _at(time: float, unit: str | None, label: str | None) -> str:
+    """A time, with a word before it or its unit after it."""
+    return f"{time:g} {unit}" if label is None and unit is not None else f"{label or 'time'} {time:g}"
 
 
 def _quantile_groups(predicted: Array, n_bins: int) -> list[NDArray[np.bool_]]:

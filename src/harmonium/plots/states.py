@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from harmonium.metrics.competing import competing
 from harmonium.plots.labels import label_ends
 from harmonium.plots.style import COLOURS, INK, LINES, axes_or_new, only_two_spines, plain
-from harmonium.plots.times import end_of_axis, endpoint_name
+from harmonium.plots.times import end_of_axis, endpoint_name, label_of_time
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Integers
@@ -21,7 +21,9 @@ _N_TIMES = 121
 _HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "oo")
 
 
-def states(model: Any, X: Any, *, given: Any = None, until: float | None = None, time_label: str = "Time", ax: Axes | None = None) -> Axes:
+def states(
+    model: Any, X: Any, *, given: Any = None, until: float | None = None, time_label: str | None = None, ax: Axes | None = None
+) -> Axes:
     """Probabilities of all states over time, stacked; of several subjects, their mean.
 
     Parameters
@@ -34,8 +36,8 @@ def states(model: Any, X: Any, *, given: Any = None, until: float | None = None,
         What is known of the endpoints.
     until : float, optional
         Where the axis ends; by default with follow-up in training.
-    time_label : str
-        Tells the unit.
+    time_label : str, optional
+        Of the axis of time; by default it has the unit, if that is known.
     ax : Axes, optional
 
     Examples
@@ -59,7 +61,7 @@ def states(model: Any, X: Any, *, given: Any = None, until: float | None = None,
     for number, stack in enumerate(stacks):
         stack.set(facecolor=COLOURS[number % len(COLOURS)], alpha=0.75, hatch=_HATCHES[number % len(_HATCHES)])
     ax.legend(stacks[::-1], [plain(label) for label in list(found)[::-1]], loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    ax.set(xlim=(0.0, times[-1]), ylim=(0.0, 1.0), xlabel=time_label, ylabel="Probability")
+    ax.set(xlim=(0.0, times[-1]), ylim=(0.0, 1.0), xlabel=label_of_time(model.fitted.encoding.unit, time_label), ylabel="Probability")
     only_two_spines(ax)
     return ax
 
@@ -73,7 +75,7 @@ def incidence(
     by: Any = None,
     n_groups: int = 3,
     until: float | None = None,
-    time_label: str = "Time",
+    time_label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Mean predicted incidence of groups of subjects, over the Aalen-Johansen estimate of the same groups.
@@ -91,8 +93,8 @@ def incidence(
         Of risk.
     until : float, optional
         Where the axis ends; by default at the 95 % quantile of observed times.
-    time_label : str
-        Tells the unit.
+    time_label : str, optional
+        Of the axis of time; by default it has the unit, if that is known.
     ax : Axes, optional
 
     Returns
@@ -129,7 +131,12 @@ def incidence(
         ends.append((float(times[-1]), float(mean[-1])))
         names.append(label)
         colours.append(colour)
-    ax.set(xlim=(0.0, end), ylim=(0.0, min(1.02, 1.25 * highest)), xlabel=time_label, ylabel=f"Cumulative incidence ({plain(name)})")
+    ax.set(
+        xlim=(0.0, end),
+        ylim=(0.0, min(1.02, 1.25 * highest)),
+        xlabel=label_of_time(model.fitted.encoding.unit, time_label),
+        ylabel=f"Cumulative incidence ({plain(name)})",
+    )
     ax.text(0.02, 0.97, "smooth: predicted; steps: Aalen-Johansen", transform=ax.transAxes, va="top", fontsize="small", color=INK)
     only_two_spines(ax)
     label_ends(ax, ends, names, colours)

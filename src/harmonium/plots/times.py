@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonium.model.prognosis import endpoint_place
 
-__all__ = ["end_of_axis", "endpoint_name", "last_event"]
+__all__ = ["end_of_axis", "endpoint_name", "label_of_time", "last_event"]
 
 
 def endpoint_name(model: Any, endpoint: str | None) -> str:
@@ -27,6 +27,19 @@ def last_event(model: Any, endpoint: str) -> float:
     if not len(times):
         raise ValueError(f"no event of {endpoint!r} was seen in training; state until when to draw")
     return float(times[-1])
+
+
+def label_of_time(unit: str | None, label: str | None = None) -> str:
+    """What stands below an axis of time: what was asked for, or the unit, if that is known.
+
+    Examples
+    --------
+    >>> label_of_time("months"), label_of_time(None), label_of_time("months", "Months from surgery")
+    ('Time (months)', 'Time', 'Months from surgery')
+    """
+    if label is not None:
+        return label
+    return "Time" if unit is None else f"Time ({unit})"
 
 
 def end_of_axis(until: Any) -> float:

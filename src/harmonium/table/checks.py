@@ -111,6 +111,13 @@ def _warn_of_text_among_numbers(series: pd.Series) -> None:
     distinct = [value for value in series.dropna().unique() if isinstance(value, str)]
     strange = [value for value in distinct if not _is_number(value)]
     n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
+    if not strange and len(distinct) > 2:
+        shown = ", ".join(map(repr, sorted(distinct)[:3]))
+        warn(
+            f"column {series.name!r} holds numbers that are written as text ({shown}), and is used as a category; turn it into numbers, "
+            f"pd.to_numeric(X[{series.name!r}]), or state that it is one: roles={{{series.name!r}: 'categorical'}}",
+            TextWarning,
+        )
     if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
         row = int((series == strange[0]).to_numpy().argmax())
         commas = _is_number(strange[0].replace(",", "."))

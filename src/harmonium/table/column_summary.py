@@ -19,6 +19,7 @@ import pandas as pd
 from pandas.api import types
 
 from harmonium.errors import TableError
+from harmonium.table.dates import of_dates
 from harmonium.table.frames import numbers_of, row_of
 from harmonium.table.tally import NOTHING, Tally
 from harmonium.typing import Array
@@ -117,6 +118,8 @@ class ColumnSummary:
         if self.categories:
             return tuple(level for level in self.categories if level in self.levels)
         as_decimals = self.content == "numbers" and "float" in self.kind.lower()
+        if as_decimals and all(float(level).is_integer() for level in self.levels):
+            return tuple(sorted(map(int, self.levels)))  # 2 and 3 rather than 2.0 and 3.0, which they are only because of missing values
         return tuple(sorted(map(float, self.levels) if as_decimals else self.levels))
 
     def merged(self, other: ColumnSummary) -> ColumnSummary:
@@ -201,11 +204,15 @@ def _content(series: pd.Series) -> tuple[str, str]:
     for content, holds, usual in _DTYPES:
         if holds(dtype):
             return content, str(dtype) if ordinary else usual
+    if types.is_datetime64_any_dtype(dtype) and series.notna().any():
+        raise TableError(of_dates(series.name, series.dropna().iloc[0]), column=series.name)
     if not (types.is_object_dtype(dtype) or types.is_string_dtype(dtype)):
         raise TableError(
             f"column {series.name!r} has the type {dtype}, which cannot be modelled; turn it into numbers or categories", column=series.name
         )
     inferred = types.infer_dtype(series, skipna=True)
+    if inferred in ("date", "datetime"):
+        raise TableError(of_dates(series.name, series.dropna().iloc[0]), column=series.name)
     if inferred in _OBJECTS:
         content, usual = _OBJECTS[inferred]
         return content, str(dtype) if content == "text" and ordinary else usual

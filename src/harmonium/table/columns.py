@@ -21,6 +21,7 @@ import pandas as pd
 
 from harmonium.errors import TableError, UnseenLevelWarning, warn
 from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
+from harmonium.table.dates import looks_like_dates, of_dates
 from harmonium.table.frames import as_typed, distinct_values, row_of
 from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
 from harmonium.typing import Array, Integers
@@ -211,6 +212,8 @@ def _role_with_levels(summary: ColumnSummary, role: str | None, levels: tuple[An
         )
     if role is not None:
         return role
+    if summary.content != "category" and looks_like_dates(levels):
+        raise TableError(of_dates(summary.name, levels[0]), column=summary.name)
     if len(levels) > max(_MOST_LEVELS, summary.n_rows // 2):
         raise TableError(
             f"column {summary.name!r} has {len(levels)} levels in {summary.n_rows} rows and looks like an identifier; "

@@ -46,6 +46,7 @@ class Encoding:
     endpoints: tuple[LearnedEndpoint, ...]
     episodes: Episodes | None = None
     observation: Observation | None = None
+    unit: str | None = None
 
     @classmethod
     def learn(
@@ -83,7 +84,7 @@ class Encoding:
             with problems.catching():
                 endpoints = conclude_endpoints(summarise_endpoints(y), time_scale, horizon)
                 episodes = learn_episodes(y, time_scale, horizon)
-        encoding = cls(tuple(columns), endpoints, episodes)
+        encoding = cls(tuple(columns), endpoints, episodes, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         covariates = encoding._encoded(frame, numbers)
         return replace(encoding, observation=observation_of(encoding.modelled, covariates, y)), covariates
@@ -257,6 +258,7 @@ class Encoding:
             "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
             "episodes": None if self.episodes is None else self.episodes.to_dict(),
             "observation": None if self.observation is None else self.observation.to_dict(),
+            "unit": self.unit,
         }
 
     @classmethod
@@ -268,7 +270,7 @@ class Encoding:
         names = tuple(endpoint.name for endpoint in endpoints)
         episodes = None if stored["episodes"] is None else Episodes.from_dict(stored["episodes"], names)
         observation = None if stored["observation"] is None else Observation.from_dict(stored["observation"])
-        return cls(columns, endpoints, episodes, observation)
+        return cls(columns, endpoints, episodes, observation, stored.get("unit"))
 
 
 def event_position(position: Array) -> Array:

@@ -14,7 +14,8 @@ nothing                               0        inf
 ====================================  =======  =======
 
 A third column, (name, "terminal"), is true in all rows of an endpoint that ends everything, as death does
-(:mod:`harmonium.table.relations`). It is a column, and not a property of the table, so that splitting and joining tables keep it.
+(:mod:`harmonium.table.relations`), and (name, "unit") holds the unit of time in all rows, if that was said. These are columns, and not
+properties of the table, so that splitting and joining tables keep them.
 """
 
 from __future__ import annotations
@@ -27,22 +28,20 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import Problem, TableError, collecting_problems, first_offender
-from harmonium.table.causes import bounds_by_cause
-from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, numbers_of, row_of, to_pandas
+from harmonium.table.bounds import bounds_by_name
+from harmonium.table.definitions import FORMS, form_of
+from harmonium.table.frames import did_you_mean, numbers_of, to_pandas
 from harmonium.table.relations import order_problems, take_apart, terminal_names, warn_if_terminal
-from harmonium.table.time_columns import LATEST, finite_times, from_the_start, refuse_row, times_of
+from harmonium.table.time_columns import LATEST
+from harmonium.table.time_units import check_unit, conversion
 from harmonium.typing import Array
 
-__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "refuse_variants", "related"]
+__all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "related"]
 
-_FORMS = (
-    "(time, event), or a mapping with time and event, with time, cause and causes, or with lower and upper; each may have entry, "
-    "time and event may have event_value and including, and causes may have censored"
-)
-_KINDS = {"lower", "upper", "entry", "terminal"}
+_KINDS = {"lower", "upper", "entry", "terminal", "unit"}
 
 
-def endpoints(table: Any, /, *, terminal: Any = None, **definitions: Any) -> pd.DataFrame:
+def endpoints(table: Any, /, *, terminal: Any = None, unit: Any = None, **definitions: Any) -> pd.DataFrame:
     """Collect endpoints from the columns of a table.
 
     Parameters
@@ -52,6 +51,9 @@ def endpoints(table: Any, /, *, terminal: Any = None, **definitions: Any) -> pd.
     terminal : str or tuple of str, optional
         Endpoints that end everything: ``terminal="death"``. The model then knows that nothing follows them. ``()`` says that there are
         none, and keeps back the warning that an endpoint looks terminal.
+    unit : str, optional
+        The unit of time of the whole table: ``unit="months"``. It is kept with the endpoints and printed on every axis. Endpoints that
+        state another unit of their own are converted.
     **definitions : tuple or mapping
         An endpoint for each keyword, as one of
 
@@ -61,7 +63,13 @@ def endpoints(table: Any, /, *, terminal: Any = None, **definitions: Any) -> pd.
         * ``{"lower": ..., "upper": ..., "entry": ...}``: the event lies between two columns; a missing upper bound means that
           there is none;
         * ``{"time": ..., "cause": ..., "causes": {"relapse": 1, "death": 2}}``: competing risks. Each cause becomes an endpoint of its
-          own name, and is terminal; the only other value of the column means censored, or ``"censored"`` says which does.
+          own name, and is terminal; the only other value of the column means censored, or ``"censored"`` says which does;
+        * ``{"from": "surgery", "to": "last_seen", "event": ..., "unit": "months"}``: two dates, as dates or as text in the usual forms.
+          ``"from"`` may stand beside ``lower`` and ``upper``, ``cause`` and ``entry`` as well, which then hold dates; ``"dayfirst": True``
+          says what 03/04/2019 means where no row shows it.
+
+        ``"unit": "days"``, beside any of these, says in which unit the times of an endpoint are, or the durations between dates. All
+        endpoints of a table get the same: ``unit``, or that of the first endpoint. A year has 365.25 days, a month is a twelfth of it.
 
         ``"including": "death"``, beside time and event, says that an endpoint is a composite, such as recurrence-free survival, of which
         a terminal event is a part. It is taken apart: an event of both at the same time is a death without recurrence.
@@ -72,8 +80,9 @@ def endpoints(table: Any, /, *, terminal: Any = None, **definitions: Any) -> pd.
     Returns
     -------
     pandas.DataFrame
-        Columns (endpoint, "lower"), (endpoint, "upper") and, where given, (endpoint, "entry") and (endpoint, "terminal"), which is
-        true throughout; scikit-learn can split it. A missing time means that nothing is known of the endpoint. A time of 0 carries no
+        Columns (endpoint, "lower"), (endpoint, "upper") and, where given, (endpoint, "entry"), (endpoint, "terminal"), which is
+        true throughout, and (endpoint, "unit"); scikit-learn can split it. A missing time means that nothing is known of the endpoint.
+        A time of 0 carries no
         information if censored; an event at 0 has happened before the first positive observed time of that endpoint.
 
     Examples
@@ -95,34 +104,72 @@ def endpoints(table: Any, /, *, terminal: Any = None, **definitions: Any) -> pd.
            lower upper lower upper terminal
     0        8.0   8.0  12.0   inf     True
     1       30.5   inf  30.5  30.5     True
+
+    Survival from surgery on, in months, from dates:
+
+    >>> df = pd.DataFrame({"surgery": ["2019-03-01", "2019-05-31"], "seen": ["2020-03-01", "2019-12-01"], "dead": [0, 1]})
+    >>> endpoints(df, os={"from": "surgery", "to": "seen", "event": "dead", "unit": "months"}).round(1)
+         os
+      lower upper    unit
+    0  12.0   inf  months
+    1   6.0   6.0  months
     """
-    return _collected(to_pandas(table), definitions, terminal, whole=True)
+    return _collected(to_pandas(table), definitions, terminal, unit, whole=True)
 
 
-def endpoints_of_part(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any = ()) -> pd.DataFrame:
+def endpoints_of_part(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any = (), unit: str | None = None) -> pd.DataFrame:
     """As :func:`endpoints`, for some rows of a table, among which there need not be an event."""
-    return _collected(frame, definitions, terminal, whole=False)
+    return _collected(frame, definitions, terminal, unit, whole=False)
 
 
-def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any, *, whole: bool) -> pd.DataFrame:
+def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any, unit: str | None, *, whole: bool) -> pd.DataFrame:
     if not definitions:
-        raise ValueError(f"no endpoint was defined; give each as a keyword: {_FORMS}")
+        raise ValueError(f"no endpoint was defined; give each as a keyword: {FORMS}")
+    common = None if unit is None else check_unit(unit)
     found: dict[str, dict[str, Array]] = {}
+    units: dict[str, str] = {}
     composites, ends = {}, []
     with collecting_problems() as problems:
         for name, definition in definitions.items():
             with problems.catching():
-                form = _form(name, definition)
-                own = _bounds_by_name(frame, name, form, whole)
+                form = form_of(name, definition, common)
+                own = bounds_by_name(frame, name, form, whole)
                 found |= own
+                units |= dict.fromkeys(own, form["unit"]) if "unit" in form else {}
                 ends += list(own) if "causes" in form else []
                 if "including" in form:
                     composites[name] = form["including"]
-    return _related(found, terminal, ends, composites, frame.index, whole)
+    common = _in_one_unit(found, units, common)
+    return _related(found, terminal, ends, composites, common, frame.index, whole)
+
+
+def _in_one_unit(found: dict[str, dict[str, Array]], units: Mapping[str, str], common: str | None) -> str | None:
+    """Convert all endpoints to one unit, and return it; None if none is known."""
+    if not units:
+        return common
+    stated, unit = next(iter(units.items()))
+    silent = [name for name in found if name not in units]
+    if silent and common is None:
+        raise ValueError(
+            f'endpoint {stated!r} is in {unit}, and {silent[0]!r} has no unit; state it too ("unit": {unit!r}, or unit={unit} on the '
+            "command line)"
+        )
+    common = common or unit
+    for name, own in units.items():
+        factor = conversion(own, common)
+        if factor != 1.0:
+            found[name] = {kind: factor * times for kind, times in found[name].items()}
+    return common
 
 
 def _related(
-    found: dict[str, dict[str, Array]], terminal: Any, ends: Sequence[str], composites: Mapping[str, Any], index: pd.Index, whole: bool
+    found: dict[str, dict[str, Array]],
+    terminal: Any,
+    ends: Sequence[str],
+    composites: Mapping[str, Any],
+    unit: str | None,
+    index: pd.Index,
+    whole: bool,
 ) -> pd.DataFrame:
     """The table of endpoints: composites taken apart, terminal endpoints marked, all of it checked."""
     ends = [*ends, *terminal_names(() if terminal is None else terminal, tuple(found))]
@@ -131,28 +178,35 @@ def _related(
             with problems.catching():
                 _check_included(name, included, tuple(found), ends)
                 found[name] = take_apart(name, found[name], included, found[included])
-    out = _as_frame(found, ends, index)
+    out = _as_frame(found, ends, unit, index)
     known = parse_endpoints(out)
     if terminal is None and not ends and whole:
         warn_if_terminal(known.names, known.lower, known.upper)
     return out
 
 
-def related(y: pd.DataFrame, terminal: Any, composites: Mapping[str, str], *, whole: bool) -> pd.DataFrame:
+def related(y: pd.DataFrame, terminal: Any, composites: Mapping[str, str], unit: str | None = None, *, whole: bool) -> pd.DataFrame:
     """A table of endpoints that were collected one by one, with what they have to do with each other; see :func:`endpoints`."""
     found: dict[str, dict[str, Array]] = {}
+    units: dict[str, str] = {}
     for place, (name, kind) in enumerate(y.columns):
-        found.setdefault(name, {})[kind] = y.iloc[:, place].to_numpy()
+        if kind == "unit":
+            units[name] = str(y.iloc[0, place]) if len(y) else unit or ""
+        else:
+            found.setdefault(name, {})[kind] = y.iloc[:, place].to_numpy()
     ends = [name for name, parts in found.items() if parts.pop("terminal", None) is not None]
-    return _related(found, terminal, ends, composites, y.index, whole)
+    common = _in_one_unit(found, units, unit)
+    return _related(found, terminal, ends, composites, common, y.index, whole)
 
 
-def _as_frame(found: Mapping[str, Mapping[str, Array]], ends: Sequence[str], index: pd.Index) -> pd.DataFrame:
+def _as_frame(found: Mapping[str, Mapping[str, Array]], ends: Sequence[str], unit: str | None, index: pd.Index) -> pd.DataFrame:
     parts: dict[tuple[str, str], Array] = {}
     for name, bounds in found.items():
         parts |= {(name, kind): values for kind, values in bounds.items()}
         if name in ends:
             parts[name, "terminal"] = np.ones(len(index), dtype=bool)
+        if unit is not None:
+            parts[name, "unit"] = np.full(len(index), unit, dtype=object)
     return pd.DataFrame(parts, index=index)
 
 
@@ -166,109 +220,12 @@ def _check_included(name: str, included: Any, names: Sequence[str], ends: Sequen
         raise ValueError(f"endpoint {name!r} includes {included!r}, which must be terminal for that: write terminal={included!r}")
 
 
-def _bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whole: bool) -> dict[str, dict[str, Array]]:
-    """Bounds of an endpoint, or of every cause, and entry if there is one; by name."""
-    columns_of(frame, [form[part] for part in ("time", "event", "cause", "lower", "upper", "entry") if part in form])
-    if "causes" in form:
-        pairs = bounds_by_cause(frame, form, whole)
-    else:
-        pairs = {name: _from_time_and_event(frame, form, whole) if "time" in form else _from_bounds(frame, form)}
-    out: dict[str, dict[str, Array]] = {own: {"lower": lower, "upper": upper} for own, (lower, upper) in pairs.items()}
-    if "entry" in form:
-        entry = from_the_start(times_of(frame, form["entry"]))
-        refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
-        for bounds in out.values():
-            lower = bounds["lower"]
-            if "time" in form:
-                refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
-            bounds["entry"] = entry
-    return out
-
-
-def _form(name: str, definition: Any) -> dict[str, Any]:
-    """Bring a definition to a mapping of known keys."""
-    if isinstance(definition, tuple | list) and len(definition) == 2:
-        return {"time": definition[0], "event": definition[1]}
-    if isinstance(definition, Mapping):
-        keys = set(definition)
-        for needed, allowed in (
-            ({"time", "event"}, {"event_value", "entry", "including"}),
-            ({"time", "cause", "causes"}, {"entry", "censored"}),
-            ({"lower", "upper"}, {"entry"}),
-        ):
-            if needed <= keys <= needed | allowed:
-                _check_causes(name, definition)
-                return dict(definition)
-    raise ValueError(f"endpoint {name!r} must be {_FORMS}; found {definition!r}")
-
-
-def _check_causes(name: str, definition: Mapping[str, Any]) -> None:
-    causes = definition.get("causes", {"": None})
-    if not isinstance(causes, Mapping) or not causes:
-        raise ValueError(
-            f'endpoint {name!r}: causes must map names to what the column holds: {{"relapse": 1, "death": 2}}; found {causes!r}'
-        )
-
-
-def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
-    time = finite_times(frame, form["time"])
-    (recorded,) = columns_of(frame, [form["event"]])
-    event = _events(recorded, form.get("event_value"), ~np.isnan(time), whole)
-    lower = from_the_start(time)
-    return lower, np.where(event & ~np.isnan(time), lower, np.inf)
-
-
-def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any:
-    """Which rows saw the event; ``known`` tells which have a time, ``whole`` whether these are all rows."""
-    places, distinct = distinct_values(series)
-    shown = ", ".join(map(as_typed, distinct[:5]))
-    row = row_of((places < 0) & known)
-    if row is not None:
-        raise TableError(
-            f"column {series.name!r} must say for every time whether the event was seen; row {row} is missing", column=series.name, row=row
-        )
-    if event_value is None:
-        strange = np.array([*(value not in (0, 1) for value in distinct), False], dtype=bool)
-        row = row_of(strange[places])
-        if row is not None:
-            raise TableError(
-                f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row}. "
-                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}',
-                column=series.name,
-                row=row,
-            )
-        return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
-    refuse_variants(series, places, distinct, event_value)
-    is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
-    if whole and not is_event.any() and len(set(places[known])) > 1:
-        raise TableError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}", column=series.name)
-    return is_event[places]
-
-
-def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: Any) -> None:
-    """Refuse "Dead" or "dead " where "dead" means an event: it would pass for a censored time."""
-    variant = [value != event_value and str(value).strip().casefold() == str(event_value).strip().casefold() for value in distinct]
-    if any(variant) and isinstance(event_value, str) and event_value in distinct:
-        wrong = variant.index(True)
-        row = int(np.flatnonzero(places == wrong)[0])
-        raise TableError(
-            f"column {series.name!r} holds {as_typed(distinct[wrong])} in row {row}, and {event_value!r} elsewhere; use one spelling",
-            column=series.name,
-            row=row,
-        )
-
-
-def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
-    lower, upper = from_the_start(times_of(frame, form["lower"])), times_of(frame, form["upper"])
-    return lower, np.where(np.isnan(upper), np.inf, upper)
-
-
 @dataclass(frozen=True)
 class Endpoints:
     """Bounds of every endpoint as arrays of shape (n_rows, n_endpoints).
 
     ``entry`` is zero where there is none, and never beyond ``lower``: a subject that came under observation had had no event until then.
-    ``terminal`` names the endpoints that end everything, if that was said.
+    ``terminal`` names the endpoints that end everything, and ``unit`` is the unit of time, if that was said.
     """
 
     names: tuple[str, ...]
@@ -276,6 +233,7 @@ class Endpoints:
     upper: Array
     entry: Array
     terminal: tuple[str, ...] = ()
+    unit: str | None = None
 
     @property
     def event(self) -> Any:
@@ -297,7 +255,8 @@ class Endpoints:
         """The same in another order of endpoints, among which there may be more, of which nothing is known."""
         if names == self.names:
             return self
-        out = replace(Endpoints.nothing(names, len(self.lower)), terminal=tuple(name for name in names if name in self.terminal))
+        ends = tuple(name for name in names if name in self.terminal)
+        out = replace(Endpoints.nothing(names, len(self.lower)), terminal=ends, unit=self.unit)
         for e, name in enumerate(names):
             if name in self.names:
                 place = self.names.index(name)
@@ -312,6 +271,13 @@ class Endpoints:
         """Some of the rows, by number or mask."""
         return replace(self, lower=self.lower[rows], upper=self.upper[rows], entry=self.entry[rows])
 
+    def in_unit(self, unit: str | None) -> Endpoints:
+        """The same times in another unit, if both are known."""
+        if unit is None or self.unit is None or unit == self.unit:
+            return self
+        factor = conversion(self.unit, unit)
+        return replace(self, lower=factor * self.lower, upper=factor * self.upper, entry=factor * self.entry, unit=unit)
+
     def to_frame(self, index: pd.Index | None = None) -> pd.DataFrame:
         """A table of endpoints, as :func:`endpoints` makes it; with entry times where there are any."""
         parts = {}
@@ -321,6 +287,8 @@ class Endpoints:
                 parts[name, "entry"] = self.entry[:, e]
             if name in self.terminal:
                 parts[name, "terminal"] = np.ones(len(self.lower), dtype=bool)
+            if self.unit is not None:
+                parts[name, "unit"] = np.full(len(self.lower), self.unit, dtype=object)
         return pd.DataFrame(parts, index=index)
 
 
@@ -339,16 +307,35 @@ def parse_endpoints(y: Any) -> Endpoints:
     for name in names:
         kinds = [kind for own, kind in y.columns if own == name]
         if not {"lower", "upper"} <= set(kinds) <= _KINDS or len(set(kinds)) != len(kinds):
-            raise ValueError(f"endpoint {name!r} must have the columns lower, upper and possibly entry and terminal; found {kinds}")
+            raise ValueError(f"endpoint {name!r} must have the columns lower, upper and possibly entry, terminal and unit; found {kinds}")
     nothing = np.zeros(len(y))
     # by place: threads that share an index with two levels must not look names up in it at the same time
-    column = {key: numbers_of(y.iloc[:, place], "times") for place, key in enumerate(y.columns)}
+    column = {key: numbers_of(y.iloc[:, place], "times") for place, key in enumerate(y.columns) if key[1] != "unit"}
 
     def stack(kind: str) -> Array:
         return np.column_stack([column.get((name, kind), nothing) for name in names])
 
     terminal = tuple(str(name) for name in names if (name, "terminal") in column and _is_terminal(name, column[name, "terminal"]))
-    return _check(Endpoints(tuple(map(str, names)), stack("lower"), stack("upper"), stack("entry"), terminal))
+    return _check(Endpoints(tuple(map(str, names)), stack("lower"), stack("upper"), stack("entry"), terminal, _unit_of(y)))
+
+
+def _unit_of(y: pd.DataFrame) -> str | None:
+    """The unit of time, which must be the same in all rows and for all endpoints."""
+    found: dict[str, tuple[Any, int]] = {}
+    for place, (name, kind) in enumerate(y.columns):
+        if kind == "unit":
+            for unit in y.iloc[:, place].unique():
+                row = int((y.iloc[:, place] == unit).to_numpy().argmax())
+                found.setdefault(str(unit), (name, row))
+    if len(found) > 1:
+        (first, (name, _)), (second, (other, row)) = list(found.items())[:2]
+        raise TableError(
+            f"endpoint {other!r}, row {row}: the unit of time is {second!r}, and {first!r} elsewhere ({name!r}); define all endpoints and "
+            f"tables in one unit: unit={first!r}",
+            column=other,
+            row=row,
+        )
+    return next(iter(found), None)
 
 
 def _is_terminal(name: Any, marks: Array) -> bool:

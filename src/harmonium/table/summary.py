@@ -38,6 +38,7 @@ def endpoints_summary(encoding: Encoding) -> list[dict[str, Any]]:
             "median_follow_up": endpoint.follow_up.median,
             "last_observed": endpoint.follow_up.last,
             "horizon": endpoint.scale.horizon,
+            "unit": encoding.unit,
         }
         for endpoint in encoding.endpoints
     ]

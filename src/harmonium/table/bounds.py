@@ -1,0 +1,97 @@
+"""Bounds of an endpoint's times, from the columns that define it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.errors import TableError
+from harmonium.table.causes import bounds_by_cause
+from harmonium.table.dated_endpoints import refuse_dates, with_durations
+from harmonium.table.frames import as_typed, columns_of, distinct_values, row_of
+from harmonium.table.status import warn_if_inverted
+from harmonium.table.time_columns import finite_times, from_the_start, refuse_row, times_of
+from harmonium.typing import Array
+
+__all__ = ["bounds_by_name", "refuse_variants"]
+
+
+def bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whole: bool) -> dict[str, dict[str, Array]]:
+    """Bounds of an endpoint, or of every cause, and entry if there is one; by name."""
+    columns_of(frame, [form[part] for part in ("from", "time", "event", "cause", "lower", "upper", "entry") if part in form])
+    if "from" in form:
+        frame = with_durations(frame, form)
+    else:
+        refuse_dates(frame, form)
+    if "causes" in form:
+        pairs = bounds_by_cause(frame, form, whole)
+    else:
+        pairs = {name: _from_time_and_event(frame, form, whole) if "time" in form else _from_bounds(frame, form)}
+    out: dict[str, dict[str, Array]] = {own: {"lower": lower, "upper": upper} for own, (lower, upper) in pairs.items()}
+    if "entry" in form:
+        entry = from_the_start(times_of(frame, form["entry"]))
+        refuse_row(np.isinf(entry), entry, form["entry"], "must hold finite times")
+        for bounds in out.values():
+            lower = bounds["lower"]
+            if "time" in form:
+                refuse_row((lower > 0.0) & (lower < entry), lower, form["time"], "must not hold times before entry")
+            bounds["entry"] = entry
+    return out
+
+
+def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
+    time = finite_times(frame, form["time"])
+    (recorded,) = columns_of(frame, [form["event"]])
+    event = _events(recorded, form.get("event_value"), ~np.isnan(time), whole)
+    if whole and "event_value" not in form:
+        warn_if_inverted(form["event"], time, event)
+    lower = from_the_start(time)
+    return lower, np.where(event & ~np.isnan(time), lower, np.inf)
+
+
+def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any:
+    """Which rows saw the event; ``known`` tells which have a time, ``whole`` whether these are all rows."""
+    places, distinct = distinct_values(series)
+    shown = ", ".join(map(as_typed, distinct[:5]))
+    row = row_of((places < 0) & known)
+    if row is not None:
+        raise TableError(
+            f"column {series.name!r} must say for every time whether the event was seen; row {row} is missing", column=series.name, row=row
+        )
+    if event_value is None:
+        strange = np.array([*(value not in (0, 1) for value in distinct), False], dtype=bool)
+        row = row_of(strange[places])
+        if row is not None:
+            raise TableError(
+                f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row}. "
+                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}',
+                column=series.name,
+                row=row,
+            )
+        return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
+    refuse_variants(series, places, distinct, event_value)
+    is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
+    if whole and not is_event.any() and len(set(places[known])) > 1:
+        raise TableError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}", column=series.name)
+    return is_event[places]
+
+
+def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: Any) -> None:
+    """Refuse "Dead" or "dead " where "dead" means an event: it would pass for a censored time."""
+    variant = [value != event_value and str(value).strip().casefold() == str(event_value).strip().casefold() for value in distinct]
+    if any(variant) and isinstance(event_value, str) and event_value in distinct:
+        wrong = variant.index(True)
+        row = int(np.flatnonzero(places == wrong)[0])
+        raise TableError(
+            f"column {series.name!r} holds {as_typed(distinct[wrong])} in row {row}, and {event_value!r} elsewhere; use one spelling",
+            column=series.name,
+            row=row,
+        )
+
+
+def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
+    lower, upper = from_the_start(times_of(frame, form["lower"])), times_of(frame, form["upper"])
+    return lower, np.where(np.isnan(upper), np.inf, upper)

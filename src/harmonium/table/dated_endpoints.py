@@ -1,0 +1,72 @@
+"""Endpoints whose times are two dates: they become durations in a unit of time, and are then endpoints like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.errors import TableError
+from harmonium.table.dates import dates_of, looks_like_dates
+from harmonium.table.frames import columns_of, row_of
+from harmonium.table.time_units import days_per
+
+__all__ = ["refuse_dates", "with_durations"]
+
+_PARTS = ("time", "lower", "upper", "entry")
+
+
+def with_durations(frame: pd.DataFrame, form: Mapping[str, Any]) -> pd.DataFrame:
+    """The table, in which the columns of an endpoint with times hold the time since the date ``from``, in its unit.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"surgery": ["2019-03-01"], "seen": ["2020-03-01"], "dead": [0]})
+    >>> with_durations(frame, {"from": "surgery", "time": "seen", "event": "dead", "unit": "days"})["seen"].tolist()
+    [366.0]
+    """
+    origin, names = form["from"], [form[part] for part in _PARTS if part in form]
+    start, *ends = dates_of(columns_of(frame, [origin, *names]), form.get("dayfirst"))
+    out = frame.copy()
+    for name, end in zip(names, ends, strict=True):
+        days = (end - start) / np.timedelta64(1, "D")
+        if name != form.get("entry"):
+            _refuse_earlier(name, origin, start, end)
+        out[name] = (np.maximum(days, 0.0) if name == form.get("entry") else days) / days_per(form["unit"])
+    return out
+
+
+def _refuse_earlier(name: Any, origin: Any, start: Any, end: Any) -> None:
+    """Refuse an end before the start."""
+    earlier = end < start
+    row = row_of(earlier)
+    if row is not None:
+        more = f" ({int(earlier.sum()) - 1} more rows are alike)" if earlier.sum() > 1 else ""
+        raise TableError(
+            f"column {name!r} holds {_day(end[row])} in row {row}, which is before {origin!r}, {_day(start[row])}; correct one of them"
+            f"{more}",
+            column=name,
+            row=row,
+        )
+
+
+def _day(value: Any) -> str:
+    return str(value.astype("datetime64[D]"))
+
+
+def refuse_dates(frame: pd.DataFrame, form: Mapping[str, Any]) -> None:
+    """Refuse dates in the place of times, and say how to write them."""
+    for part in _PARTS:
+        if part not in form:
+            continue
+        (series,) = columns_of(frame, [form[part]])
+        if pd.api.types.is_datetime64_any_dtype(series.dtype) or (series.dtype.kind == "O" and looks_like_dates(series.dropna().unique())):
+            shown = str(series.dropna().iloc[0])[:10]
+            raise TableError(
+                f"column {series.name!r} holds dates ({shown}), and must hold times; name the column with the date from which time counts: "
+                f'{{"from": ..., "to": {series.name!r}, "event": ..., "unit": "months"}} '
+                f"(NAME={series.name},EVENT,from=COLUMN,unit=months on the command line)",
+                column=series.name,
+            )
