@@ -28,6 +28,18 @@ def test_predictions_are_those_of_the_library(run, csv, model_file, model, X, st
     assert f"wrote 200 rows and 9 columns to {output}" in done.err
 
 
+def test_intervals_stand_beside_every_number(run, csv, model_file, model, X):
+    done = run("predict", model_file, csv, "--times", 12, "--median", "-e", "os", "--interval", 0.9)
+    found = pd.read_csv(io.StringIO(done.out), float_precision="round_trip")
+    names = ["os_risk", "os_survival_12", "os_median"]
+    assert list(found.columns) == [f"{name}{end}" for name in names for end in ("", "_lower", "_upper")]
+    alive = model.prognosis(X).survival("os", [12.0], interval=0.9)
+    np.testing.assert_allclose(found["os_survival_12_upper"], alive.upper[:, 0], rtol=1e-9)
+    done = run("predict", model_file, csv, "--interval", 95)
+    assert done.code != 0
+    assert "interval must be a probability" in done.err
+
+
 def test_parts_make_no_difference(run, csv, folder, model_file, tmp_path, monkeypatch):
     arguments = ["--times", 12, "--given", "rfs=rfs_mth,rfs_event", "--id", "patient"]
     run("predict", model_file, csv, *arguments, "-o", tmp_path / "whole.csv")
@@ -134,7 +146,7 @@ def test_an_interruption_leaves_nothing_behind(run, csv, model_file, tmp_path, m
     monkeypatch.setattr(formats, "PART_ROWS", 50)
     calls = []
 
-    def risk(self, endpoint=None):
+    def risk(self, endpoint=None, *, interval=None):
         calls.append(endpoint)
         if len(calls) == 3:
             raise KeyboardInterrupt

@@ -22,6 +22,8 @@ harmonium predict model.harmonium data.csv --times 12,24,36 --endpoint os --id p
 
 harmonium predict model.harmonium data.csv --median --given os=os_mth,os_event --given rfs=rfs_mth,rfs_event --landmark 12 -o later.csv
 
+harmonium predict model.harmonium data.csv --times 12,24 --interval 0.95 -o predictions.csv
+
 harmonium predict model.harmonium data.csv | head
 """
 
@@ -38,6 +40,10 @@ def run(
         str | None, typer.Option("--times", "-t", metavar="T,T,...", help="Times at which to predict survival.", show_default=False)
     ] = None,
     median: Annotated[bool, flag("--median", help="Also predict the median event time.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option("--interval", metavar="P", help="Also write intervals of this probability, such as 0.95.", show_default=False),
+    ] = None,
     given: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,8 +66,8 @@ def run(
     """Predict risk, survival and median event times for the rows of a table.
 
     Writes, for each endpoint NAME: NAME_risk (higher means sooner), NAME_survival_T for each of the times, and NAME_median. Where an
-    endpoint is terminal, NAME_incidence_T, the probability that the event has happened until T, and the probability of every state. The
-    table is read and written in parts, so it may be larger than memory.
+    endpoint is terminal, NAME_incidence_T, the probability that the event has happened until T, and the probability of every state. With
+    --interval, every number has a _lower and an _upper beside it. The table is read and written in parts, so it may be larger than memory.
 
     With --given, what is already known of the endpoints is used. Columns are written as for fit (see harmonium fit --help). With
     --landmark T, predictions are made as if at T: anything observed later is ignored.
@@ -101,7 +107,7 @@ def run(
                 facts = endpoints_beside(X, part.frame, known, contents.encoding) if given else None
                 if landmark is not None:
                     facts = known_at(facts, landmark)
-                answers = _answers(model.prognosis(X, given=facts), part.frame[own], names, asked, median)
+                answers = _answers(model.prognosis(X, given=facts), part.frame[own], names, asked, median, interval)
             except ValueError as error:
                 raise _counted_from(part.first, error) from error
             write(answers)
@@ -112,27 +118,42 @@ def run(
     terminal.wrote(output, n_rows, written)
 
 
-def _answers(prognosis: Any, identifiers: pd.DataFrame, names: list[str], times: dict[str, float], median: bool) -> pd.DataFrame:
+def _answers(
+    prognosis: Any, identifiers: pd.DataFrame, names: list[str], times: dict[str, float], median: bool, interval: float | None
+) -> pd.DataFrame:
     """Predictions for some rows, from one prognosis."""
     import pandas as pd
 
     from harmonium.cli.writing import side_by_side
 
     out: dict[str, Any] = {}
+    at, ordered = list(times.values()), prognosis.encoding.episodes is not None
     for name in names:
-        out[f"{name}_risk"] = prognosis.risk(name)
-        if times and prognosis.encoding.episodes is not None:
-            happened = prognosis.cumulative_incidence(name, list(times.values()))
-            out |= {f"{name}_incidence_{text}": happened[:, number] for number, text in enumerate(times)}
+        out |= _columns(f"{name}_risk", prognosis.risk(name, interval=interval))
+        if times and ordered:
+            out |= _by_time(f"{name}_incidence", times, prognosis.cumulative_incidence(name, at, interval=interval))
         elif times:
-            alive = prognosis.survival(name, list(times.values()))
-            out |= {f"{name}_survival_{text}": alive[:, number] for number, text in enumerate(times)}
+            out |= _by_time(f"{name}_survival", times, prognosis.survival(name, at, interval=interval))
         if median:
-            out[f"{name}_median"] = prognosis.median(name)
-    if times and prognosis.encoding.episodes is not None:
-        for label, share in prognosis.state_probabilities(list(times.values())).items():
-            out |= {f"{label}_{text}": share[:, number] for number, text in enumerate(times)}
+            out |= _columns(f"{name}_median", prognosis.median(name, interval=interval))
+    if times and ordered:
+        for label, share in prognosis.state_probabilities(at, interval=interval).items():
+            out |= _by_time(label, times, share)
     return side_by_side(identifiers, pd.DataFrame(out, index=identifiers.index))
+
+
+def _by_time(name: str, times: dict[str, float], answer: Any) -> dict[str, Any]:
+    """Columns of an answer (rows, times)."""
+    out: dict[str, Any] = {}
+    for number, text in enumerate(times):
+        own = tuple(part[:, number] for part in answer) if isinstance(answer, tuple) else answer[:, number]
+        out |= _columns(f"{name}_{text}", own)
+    return out
+
+
+def _columns(name: str, answer: Any) -> dict[str, Any]:
+    """An answer and, if it is an interval, its ends."""
+    return dict(zip((name, f"{name}_lower", f"{name}_upper"), answer, strict=True)) if isinstance(answer, tuple) else {name: answer}
 
 
 def _counted_from(first: int, error: ValueError) -> TableError:

@@ -12,6 +12,7 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.model.generator import Generator
 from harmonium.model.prognosis import Prognosis
+from harmonium.model.spread import Spread
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
@@ -41,6 +42,10 @@ class Component(Protocol):
     @property
     def generator(self) -> Generator | None:
         """What imputations and cohorts are drawn from, if that is not the parameters."""
+
+    @property
+    def spread(self) -> Spread | None:
+        """How far the parameters may be from where they are, if that is known."""
 
     @property
     def training(self) -> TrainingSummary:

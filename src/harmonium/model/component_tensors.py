@@ -5,6 +5,7 @@
 ``covariates.bias``, ...   the covariate units, in natural parameters: ``bias``, ``coupling``, ``hidden_bias``
 ``generator.b``, ...       what cohorts are drawn from, in the form of the prognostic units
 ``generator.draws``        draws of the generator's parameters, one for each imputation, as vectors (draws, parameters)
+``spread.kept``, ...       how far the parameters may be from where they are: the fields of :class:`~harmonium.model.spread.Spread`
 =========================  ============================================================================================
 """
 
@@ -23,16 +24,24 @@ if TYPE_CHECKING:
     from harmonium.engine.parameters import Parameters
     from harmonium.model.answering import Component
     from harmonium.model.generator import Generator
+    from harmonium.model.spread import Spread
 
 __all__ = ["n_covariate_units", "read_tensors", "tensors_of"]
 
-_UNITS, _GENERATOR = "covariates.", "generator."
+_UNITS, _GENERATOR, _SPREAD = "covariates.", "generator.", "spread."
+_PREFIXES = ("", _UNITS, _GENERATOR, _SPREAD)
 _UNIT_TENSORS = ("bias", "coupling", "hidden_bias")
+_SPREAD_TENSORS = ("directions", "effects", "biases", "kept", "centre", "unit")
+
+Parts = tuple["Parameters", "CovariateUnits | None", "Generator | None", "Spread | None"]
+"""Of a component: prognostic units, covariate units, generator and spread."""
 
 
 def tensors_of(component: Component) -> dict[str, Array]:
-    """All tensors of a component; a generator that has not been made yet is made."""
+    """All tensors of a component; a generator or spread that has not been made yet is made."""
     out = _of_parameters(component.parameters)
+    if component.spread is not None:
+        out |= {f"{_SPREAD}{name}": values for name, values in component.spread.tensors().items()}
     units, generator = component.covariate_units, component.generator
     if units is not None:
         out |= {f"{_UNITS}{name}": getattr(units, name) for name in _UNIT_TENSORS}
@@ -49,12 +58,12 @@ def n_covariate_units(tensors: dict[str, Array]) -> int:
     return 0 if bias is None else bias.size
 
 
-def read_tensors(tensors: dict[str, Array], layout: Layout) -> tuple[Parameters, CovariateUnits | None, Generator | None]:
+def read_tensors(tensors: dict[str, Array], layout: Layout) -> Parts:
     """The parts of a component, whose shapes and values are checked."""
     from harmonium.engine.covariate_units import CovariateUnits  # noqa: PLC0415 - compiled code
     from harmonium.model.generator import Generator  # noqa: PLC0415 - as above
 
-    own, units, generator = _sorted(tensors)
+    own, units, generator, spread = _sorted(tensors)
     parameters = _parameters(own, layout, "")
     found_units = found_generator = None
     if units:
@@ -68,7 +77,19 @@ def read_tensors(tensors: dict[str, Array], layout: Layout) -> tuple[Parameters,
         found_generator = Generator(joint, tuple(joint.with_vector(vector) for vector in draws))
         for draw in found_generator.draws:
             draw.check(layout)
-    return parameters, found_units, found_generator
+    return parameters, found_units, found_generator, _spread(spread, parameters) if spread else None
+
+
+def _spread(tensors: dict[str, Array], parameters: Parameters) -> Spread:
+    from harmonium.model.spread import Spread, flat  # noqa: PLC0415 - as above
+
+    found = Spread(*(_taken(tensors, name, _SPREAD) for name in _SPREAD_TENSORS))
+    _refuse_strangers(tensors, _SPREAD)
+    layout = parameters.layout
+    n_effects = sum(sum(unit.coupled) for unit in layout.units[: layout.outcomes.start])
+    problem = found.check(flat(parameters.natural()).size, n_effects)
+    require(problem is None, f"the tensor '{_SPREAD}{problem}'")
+    return found
 
 
 def _of_parameters(parameters: Parameters) -> dict[str, Array]:
@@ -76,12 +97,12 @@ def _of_parameters(parameters: Parameters) -> dict[str, Array]:
     return {"b": parameters.hidden_bias, **blocks}
 
 
-def _sorted(tensors: dict[str, Array]) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-    """Tensors of the prognostic units, the covariate units and the generator, by their own names."""
-    parts: tuple[dict[str, Array], dict[str, Array], dict[str, Array]] = ({}, {}, {})
+def _sorted(tensors: dict[str, Array]) -> list[dict[str, Array]]:
+    """Tensors of the prognostic units, the covariate units, the generator and the spread, by their own names."""
+    parts: list[dict[str, Array]] = [{} for _ in _PREFIXES]
     for name, values in tensors.items():
-        kind = 1 if name.startswith(_UNITS) else 2 if name.startswith(_GENERATOR) else 0
-        parts[kind][name.removeprefix(("", _UNITS, _GENERATOR)[kind])] = values
+        kind = max(k for k, prefix in enumerate(_PREFIXES) if name.startswith(prefix))
+        parts[kind][name.removeprefix(_PREFIXES[kind])] = values
     return parts
 
 

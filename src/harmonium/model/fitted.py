@@ -18,7 +18,9 @@ from harmonium.model.answering import Purpose
 from harmonium.model.draws import draw_tables
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
-from harmonium.model.prognosis import ModelPrognosis
+from harmonium.model.model_prognosis import ModelPrognosis
+from harmonium.model.on_demand import OnDemand
+from harmonium.model.spread import Spread
 from harmonium.model.state_prognosis import EpisodePrognosis
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
@@ -48,6 +50,8 @@ class Fitted(SurvivalModel):
         How covariates are distributed, where that was learned beside the parameters.
     generating : Generating, optional
         What imputations and cohorts are drawn from, made when it is first needed; without it, the parameters.
+    spreading : OnDemand, optional
+        How far the parameters may be from where they are, made when an interval is first asked for; without it, there are none.
 
     Examples
     --------
@@ -64,6 +68,7 @@ class Fitted(SurvivalModel):
     n_jobs: int | None = field(default=None, compare=False)
     covariate_units: CovariateUnits | None = None
     generating: Generating | None = field(default=None, compare=False, repr=False)
+    spreading: OnDemand[Spread] | None = field(default=None, compare=False, repr=False)
 
     @property
     def fitted(self) -> Fitted:
@@ -91,6 +96,11 @@ class Fitted(SurvivalModel):
         return None if self.generating is None else self.generating.generator
 
     @property
+    def spread(self) -> Spread | None:
+        """How far the parameters may be from where they are; None of a model whose likelihood was not maximised."""
+        return None if self.spreading is None else self.spreading.value
+
+    @property
     def components(self) -> tuple[tuple[float, Fitted], ...]:
         """Weights and models of a mixture; here, only this one."""
         return ((1.0, self),)
@@ -114,9 +124,14 @@ class Fitted(SurvivalModel):
 
     def ask(self, covariates: Array, known: Endpoints | None) -> ModelPrognosis:
         """The prognosis of encoded covariates."""
-        cells = self.encoding.cells(covariates, known)
+        return self.ask_cells(self.encoding.cells(covariates, known), known)
+
+    def ask_cells(self, cells: Cells, known: Endpoints | None) -> ModelPrognosis:
+        """The prognosis of rows whose cells are known."""
         kind = ModelPrognosis if self.encoding.episodes is None else EpisodePrognosis
-        return kind(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
+        prognosis = kind(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
+        prognosis.spreading = self.spreading
+        return prognosis
 
     def log_mass(self, cells: Cells) -> Array:
         """Log mass of every row (eq. 5): beyond enumeration by integration, and by annealing where too much is unobserved."""
@@ -133,9 +148,9 @@ class Fitted(SurvivalModel):
         """Ln p of every row."""
         if kind != "conditional":
             return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
-        return conditional_log_likelihood(self.encoding, self._log_mass_given_covariates, covariates, known)
+        return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
 
-    def _log_mass_given_covariates(self, cells: Cells) -> Array:
+    def log_mass_given_covariates(self, cells: Cells) -> Array:
         """Log mass of every row, but for a constant that depends on its covariates alone."""
         if self.covariate_units is None:
             return self.log_mass(cells)

@@ -18,6 +18,9 @@ from harmonium.model.covariate_training import CovariateTraining, check_covariat
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
 from harmonium.model.generator import Generating, continued_jointly
+from harmonium.model.on_demand import OnDemand
+from harmonium.model.spread import Spread
+from harmonium.model.spreading import spread_of
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
@@ -28,7 +31,7 @@ from harmonium.training.objective import Objective
 from harmonium.training.penalised import Prior
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
-from harmonium.training.trainer import Trainer
+from harmonium.training.trainer import Fit, Trainer
 from harmonium.typing import Array
 
 __all__ = ["Encoded", "Recipe", "TrainingTable", "encode_training_table", "fit_model"]
@@ -194,16 +197,24 @@ def fit_model(
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )
-    generating = _generating(objective, found.parameters, units, trainer, random_state, n_jobs)
-    return Fitted(table.encoding, found.parameters, training, n_jobs, units, generating), rows
+    some = in_memory(objective, GENERATOR_ROWS)
+    generating = _generating(some, found.parameters, units, trainer, random_state, n_jobs)
+    model = Fitted(table.encoding, found.parameters, training, n_jobs, units, generating)
+    return replace(model, spreading=_spreading(model, some, found)), rows
+
+
+def _spreading(model: Fitted, rows: Objective, found: Fit) -> OnDemand[Spread] | None:
+    """How far the parameters may be from where they are; holds on to the training rows until it is asked for."""
+    if isinstance(found.l2, Mapping) or found.converged is None:  # nothing was maximised
+        return None
+    return OnDemand(partial(spread_of, replace(model, generating=None), rows, found.l2))
 
 
 def _generating(
-    objective: Any, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, random_state: Any, n_jobs: int | None
+    rows: Objective, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, random_state: Any, n_jobs: int | None
 ) -> Generating:
     """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-    rows = in_memory(objective, GENERATOR_ROWS)
     return Generating(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
 
 
@@ -237,4 +248,4 @@ def _on_validation_data(history: pd.DataFrame, names: tuple[str, ...]) -> dict[s
 def grown(model: Fitted, parameters: Parameters, n_rows: int) -> Fitted:
     """The model after one more pass over some rows."""
     training = replace(model.training, n_rows=model.training.n_rows + n_rows, n_iter=model.training.n_iter + 1, evaluation=None)
-    return replace(model, parameters=parameters, training=training)
+    return replace(model, parameters=parameters, training=training, spreading=None)

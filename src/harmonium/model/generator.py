@@ -9,10 +9,7 @@ It is made when it is first needed, from the training rows, which are then let g
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from threading import Lock
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -22,6 +19,7 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import silenced
+from harmonium.model.on_demand import OnDemand
 from harmonium.training.contrastive import Contrastive
 from harmonium.training.covariate_fit import MOST_UNITS, fit_covariate_units, number_of_units
 from harmonium.training.exact import Exact
@@ -64,23 +62,13 @@ class Generator:
         return self.draws[number % len(self.draws)] if self.draws else self.parameters
 
 
-class Generating:
+class Generating(OnDemand[Generator]):
     """A generator that is made when it is first asked for, once; copies and pickles hold it made."""
-
-    def __init__(self, make: Callable[[], Generator] | None = None, made: Generator | None = None) -> None:
-        self._make, self._made, self._lock = make, made, Lock()
 
     @property
     def generator(self) -> Generator:
         """The same whenever it is asked for."""
-        with self._lock:
-            if self._made is None:
-                assert self._make is not None
-                self._made, self._make = self._make(), None  # training rows are let go
-            return self._made
-
-    def __reduce__(self) -> Any:
-        return Generating, (None, self.generator)
+        return self.value
 
 
 def continued_jointly(

@@ -7,6 +7,7 @@ import os
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import Generating
 from harmonium.model.mixture import Mixture
+from harmonium.model.on_demand import OnDemand
 from harmonium.model.storage import Contents, naming, read_contents
 
 __all__ = ["load", "model_in"]
@@ -51,7 +52,15 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted |
 def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted | Mixture:
     """The model in a file that has been read."""
     models = tuple(
-        Fitted(contents.encoding, parameters, training, n_jobs, units, None if generator is None else Generating(made=generator))
-        for (parameters, units, generator), training in zip(contents.parameters(), contents.training, strict=True)
+        Fitted(
+            contents.encoding,
+            parameters,
+            training,
+            n_jobs,
+            units,
+            None if generator is None else Generating(made=generator),
+            None if spread is None else OnDemand(made=spread),
+        )
+        for (parameters, units, generator, spread), training in zip(contents.parameters(), contents.training, strict=True)
     )
     return models[0] if len(models) == 1 else Mixture(models, contents.weights)

@@ -6,14 +6,16 @@ that found it unlikely has a smaller weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from harmonium.engine.choice_of_method import CLOSED_FORM, ENUMERATE, INTEGRATE, SAMPLE
+from harmonium.model.deviations import Question
 from harmonium.model.hidden import Answer
-from harmonium.model.prognosis import ModelPrognosis, Prognosis
+from harmonium.model.model_prognosis import ModelPrognosis
+from harmonium.model.prognosis import Prognosis
 from harmonium.model.quantiles import invert_survival
 from harmonium.typing import Array, Booleans
 
@@ -46,6 +48,21 @@ class MixturePrognosis(Prognosis):
         order = np.array([CLOSED_FORM, ENUMERATE, INTEGRATE, SAMPLE])
         ranks = [np.argmax(part.methods[:, None] == order, axis=1) for part in self.parts]
         return order[np.max(ranks, axis=0)]
+
+    def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question; components deviate from it as well as each along its own directions."""
+        for part in self.parts:
+            part.warns = False
+        base = question(self)
+        return base, self._along(question, base, thorough)
+
+    def _along(self, question: Question, base: Array, thorough: bool) -> Iterator[Array]:
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            own, deviations = part.deviations(question, thorough=thorough)
+            root = np.sqrt(weight).reshape(-1, *[1] * (own.ndim - 1))
+            yield root * (own - base)
+            for deviation in deviations:
+                yield root * deviation
 
     def _average(self, question: Callable[[ModelPrognosis], Array]) -> Array:
         total: Array | None = None

@@ -1,7 +1,8 @@
 """A prognosis: some rows, with what is known of them, of which anything can be asked.
 
 X is encoded once and hidden states are found once, whatever is asked afterwards. Every answer in the user's unit of time is a few lines
-here; what it means for one model is in :class:`ModelPrognosis`, for a mixture of models in :mod:`harmonium.model.mixture`.
+here; what it means for one model is in :mod:`harmonium.model.model_prognosis`, for a mixture of models in
+:mod:`harmonium.model.mixture_prognosis`.
 """
 
 from __future__ import annotations
@@ -13,21 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from harmonium.cells import Cells
-from harmonium.engine.covariate_units import CovariateUnits
-from harmonium.engine.parameters import Parameters
-from harmonium.model.finding import FoundRows, find_rows
-from harmonium.model.hidden import Answer, stacked
-from harmonium.model.quantiles import invert_survival
-from harmonium.model.restricted_mean import restricted_mean
+from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, between
+from harmonium.model.deviations import Question
+from harmonium.model.hidden import Answer
+from harmonium.model.quantile_interval import quantile_with_interval
 from harmonium.model.rows import Rows
+from harmonium.model.with_interval import WITHIN_UNTIL, with_interval
 from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.encoding import Encoding, event_position
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.typing import Array
 
-__all__ = ["ModelPrognosis", "Prognosis", "endpoint_place"]
+__all__ = ["Joint", "Prognosis", "endpoint_place"]
 
 Joint = Callable[[Rows, list[int], list[Array]], Answer]
 """A question about several columns of some rows at once."""
@@ -46,7 +45,8 @@ class Prognosis(ABC):
     """What a model says about some rows, given what is known of them.
 
     Made by :meth:`~harmonium.SurvivalHarmonium.prognosis`. In all methods ``endpoint`` is the first one if none is named, and ``times`` are
-    the endpoint's distinct event times in training if none are given.
+    the endpoint's distinct event times in training if none are given. With ``interval=0.95`` every answer comes as an
+    :class:`~harmonium.model.confidence.Interval`, with ``estimate``, ``lower`` and ``upper`` of the answer's own shape.
 
     Parameters
     ----------
@@ -76,6 +76,7 @@ class Prognosis(ABC):
 
     # --- questions ---
 
+    @with_interval(NO_EVENT)
     def survival(self, endpoint: str | None = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
         """Probability of no event until each time (eq. 20), (rows, times).
 
@@ -88,32 +89,39 @@ class Prognosis(ABC):
         answer = self._survival(e, self._scale(e).to_unit(at))
         return (answer.mean, answer) if return_diagnostics else answer.mean
 
+    @with_interval(NO_EVENT)
     def survival_at(self, endpoint: str | None, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
         e = self._place(endpoint)
         return self._survival_at(e, self._scale(e).to_unit(np.asarray(times, dtype=np.float64)))
 
+    @with_interval(EVENT)
     def cumulative_incidence(self, endpoint: str | None = None, times: Any = None) -> Array:
         """Probability that the event has happened until each time, (rows, times): one minus survival unless another event prevents it."""
         return np.asarray(1.0 - self.survival(endpoint, times))
 
+    @with_interval(SHARE)
     def state_probabilities(self, times: Any) -> dict[str, Array]:
         """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one."""
         raise _no_states()
 
+    @with_interval(WITHIN_UNTIL)
     def time_in_states(self, *, until: float) -> dict[str, Array]:
         """Mean time spent on each path until a time, (rows,), where an endpoint is terminal."""
         raise _no_states()
 
+    @with_interval(NO_EVENT)
     def survival_after(self, event: str, times: Any) -> Array:
         """Probability of no terminal event until each time since another event, (rows, times)."""
         raise _no_states()
 
+    @with_interval(POSITIVE)
     def cumulative_hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
         """-ln of survival, (rows, times); infinite where survival is zero."""
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(self.survival(endpoint, times)) + 0.0)
 
+    @with_interval(POSITIVE)
     def density(self, endpoint: str | None = None, times: Any = None) -> Array:
         """Density of the event time (eq. 23), (rows, times), in one over the unit of time.
 
@@ -123,6 +131,7 @@ class Prognosis(ABC):
         scale = self._scale(e)
         return self._density(e, event_position(scale.to_unit(at))) * np.exp(scale.log_slope(at))
 
+    @with_interval(POSITIVE)
     def hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
         """Density over survival (eq. 23), (rows, times), in one over the unit of time.
 
@@ -135,10 +144,11 @@ class Prognosis(ABC):
             hazard = self._hazard(e, positions) * np.exp(scale.log_slope(at))
         return np.where((at >= scale.end) & (scale.reach == 1.0), np.inf, hazard)
 
+    @quantile_with_interval
     def quantile(self, endpoint: str | None = None, q: float = 0.5) -> Array:
         """The time until which the event has happened with probability ``q`` (eq. 24), (rows,).
 
-        Infinite where it is not reached until the end of follow-up.
+        Infinite where it is not reached until the end of follow-up. Its interval is where the interval of survival holds 1 - ``q``.
         """
         e = self._place(endpoint)
         if not (isinstance(q, Real) and 0.0 < q < 1.0):
@@ -146,10 +156,11 @@ class Prognosis(ABC):
         times = self._scale(e).from_unit(self._quantile(e, 1.0 - float(q)))
         return times if self.known is None else np.clip(times, self.known.lower[:, e], self.known.upper[:, e])
 
-    def median(self, endpoint: str | None = None) -> Array:
+    def median(self, endpoint: str | None = None, *, interval: float | None = None) -> Any:
         """The median event time, (rows,); see ``quantile``."""
-        return self.quantile(endpoint, 0.5)
+        return self.quantile(endpoint, 0.5, interval=interval)
 
+    @with_interval(WITHIN_UNTIL)
     def restricted_mean(self, endpoint: str | None = None, *, until: float) -> Array:
         """Mean of the event time or ``until``, whichever comes first (eq. 24): the area under the survival curve, (rows,).
 
@@ -166,10 +177,12 @@ class Prognosis(ABC):
         seen = np.zeros(self.n_rows, dtype=bool) if self.known is None else self.known.event[:, e]
         return np.where(seen, np.minimum(until, self.known.lower[:, e] if self.known is not None else 0.0), np.nan)
 
+    @with_interval(between(-1.0, 0.0))
     def risk(self, endpoint: str | None = None) -> Array:
         """Higher means sooner: minus the mean event time on the time scale, (rows,)."""
         return self._risk(self._place(endpoint))
 
+    @with_interval(SHARE)
     def joint_survival(self, times: Mapping[str, Any]) -> Array:
         """Probability that no endpoint has had its event until its time (eq. 22), on the grid of ``times``, a mapping of endpoints.
 
@@ -179,6 +192,7 @@ class Prognosis(ABC):
         positions = [self._scale(e).to_unit(own) for e, own in zip(places, at, strict=True)]
         return self._joint(lambda rows, columns, at: rows.joint_survival(columns, at), places, positions)
 
+    @with_interval(POSITIVE)
     def joint_density(self, times: Mapping[str, Any]) -> Array:
         """Density of several event times together, as ``joint_survival``."""
         places, at = self._grid(times)
@@ -190,6 +204,13 @@ class Prognosis(ABC):
         return out
 
     # --- what a model must answer, on the time scale ---
+
+    @abstractmethod
+    def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question, rows first, and how far it deviates along each direction of the model's spread.
+
+        The sum of their squares is the answer's variance. ``thorough``: along all directions, for averages over rows.
+        """
 
     @property
     @abstractmethod
@@ -256,121 +277,8 @@ class Prognosis(ABC):
         return [e for e, _ in asked], [at for _, at in asked]
 
 
-class ModelPrognosis(Prognosis):
-    """The prognosis of one model: averages over its hidden states, which are found when first needed and kept."""
-
-    def __init__(
-        self,
-        encoding: Encoding,
-        parameters: Parameters,
-        cells: Cells,
-        known: Endpoints | None,
-        seed: int,
-        n_threads: int | None,
-        units: CovariateUnits | None = None,
-    ) -> None:
-        super().__init__(encoding, known)
-        self.parameters = parameters
-        self.units = units
-        self.cells = cells
-        self._seed, self._n_threads = seed, n_threads
-        self._found: list[FoundRows] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-        return self.cells.n_rows
-
-    @property
-    def methods(self) -> Any:
-        """How each row is answered."""
-        out = np.empty(self.n_rows, dtype="<U11")
-        for found in self._parts():
-            out[found.places] = found.methods
-        return out
-
-    def hidden(self) -> Array:
-        """p(h = 1) of every hidden unit (eq. 7), (rows, hidden units)."""
-        return self._each(lambda rows: rows.expected_hidden())
-
-    def _parts(self) -> Iterator[FoundRows]:
-        """All rows with what they were found by, in parts that fit into memory; kept if all of them do."""
-        if self._found is not None:
-            yield from self._found
-            return
-        kept: list[FoundRows] | None = []
-        for part in find_rows(self.parameters, self.cells, self._seed, self._n_threads, self.units):
-            yield part
-            if kept is not None and part.may_be_kept:
-                kept.append(part)
-            else:
-                kept = None
-        self._found = kept
-
-    def _each(self, question: Callable[[Rows], Array]) -> Array:
-        """The answers of all parts, in the order of the rows."""
-        answers = [(part.places, question(part.rows)) for part in self._parts()]
-        return _in_order([places for places, _ in answers], np.concatenate([answer for _, answer in answers]))
-
-    def _survival(self, e: int, positions: Array) -> Answer:
-        column = self.encoding.column_of(e)
-        answers = [(part.places, part.rows.survival(column, positions)) for part in self._parts()]
-        places, found = [place for place, _ in answers], stacked([answer for _, answer in answers])
-        return Answer(*(_in_order(places, array) for array in (found.mean, found.standard_error, found.r_hat)))
-
-    def _survival_at(self, e: int, positions: Array) -> Array:
-        column = self.encoding.column_of(e)
-        answers = [(part.places, part.rows.survival_at(column, positions[part.places])) for part in self._parts()]
-        return _in_order([places for places, _ in answers], np.concatenate([answer for _, answer in answers]))
-
-    def _density(self, e: int, positions: Array) -> Array:
-        column = self.encoding.column_of(e)
-        return self._each(lambda rows: rows.density(column, positions).mean)
-
-    def _hazard(self, e: int, positions: Array) -> Array:
-        column = self.encoding.column_of(e)
-        return self._each(lambda rows: rows.hazard(column, positions))
-
-    def _quantile(self, e: int, level: float) -> Array:
-        column = self.encoding.column_of(e)
-        return self._each(lambda rows: _quantile(rows, column, level, exact=rows.exact))
-
-    def _restricted_mean(self, e: int, until: float) -> Array:
-        column, scale = self.encoding.column_of(e), self._scale(e)
-        return self._each(lambda rows: restricted_mean(rows, column, scale, until))
-
-    def _risk(self, e: int) -> Array:
-        column = self.encoding.column_of(e)
-        return -self._each(lambda rows: rows.mean_position(column).mean[:, 0])
-
-    def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array:
-        columns = [self.encoding.column_of(e) for e in places]
-        return self._each(lambda rows: question(rows, columns, positions).mean)
-
-
 def _no_states() -> ValueError:
     return ValueError(
         "the model knows of no terminal endpoint, and so of no states; say which it is and fit again: "
         'harmonium.endpoints(..., terminal="death")'
     )
-
-
-def _in_order(places: list[Integers], answers: Array) -> Array:
-    """Answers of all parts in the order of their rows."""
-    return answers if len(places) == 1 else np.asarray(answers[np.argsort(np.concatenate(places))])
-
-
-def _quantile(rows: Rows, column: int, level: float, *, exact: bool) -> Array:
-    """Where survival falls to a level; the event itself where it is known."""
-    lower, upper = rows.cells.column(column)
-    out = np.where(lower == upper, lower, np.nan)
-    left = np.isnan(out)
-    if left.any():
-        unknown = rows if left.all() else rows.part(left)
-
-        def curves(chosen: Booleans, positions: Array) -> tuple[Array, Array]:
-            part = unknown if chosen.all() else unknown.part(chosen)
-            return part.survival(column, positions).mean, part.density(column, positions).mean
-
-        out[left] = invert_survival(curves, int(left.sum()), level, exact=exact)
-    return out

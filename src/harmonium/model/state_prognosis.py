@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from harmonium.errors import CompetingWarning, warn
+from harmonium.model.confidence import EVENT, NO_EVENT, SHARE, between
 from harmonium.model.hidden import Answer, Enumerated
 from harmonium.model.intervals import groups_of_intervals
 from harmonium.model.known_rows import KnownRows
 from harmonium.model.mixture_prognosis import MixturePrognosis
+from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.model.path_quantiles import first_times
 from harmonium.model.path_rows import PathRows
 from harmonium.model.path_tables import PathTables
-from harmonium.model.prognosis import ModelPrognosis, Prognosis
+from harmonium.model.prognosis import Prognosis
+from harmonium.model.quantile_interval import quantile_with_interval
+from harmonium.model.with_interval import WITHIN_UNTIL, with_interval
 from harmonium.numerics.quadrature import gauss_legendre, panel_nodes
 from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.course import Course
@@ -54,6 +58,7 @@ class StatePrognosis(Prognosis):
 
     # --- states ---
 
+    @with_interval(SHARE)
     def state_probabilities(self, times: Any) -> dict[str, Array]:
         """Where subjects are at each time, (rows, times) by path: "event-free", "recurrence", "death after recurrence", ...
 
@@ -62,12 +67,14 @@ class StatePrognosis(Prognosis):
         _, at = self._asked_for(self.course.names, times)
         return {self.course.label(path): own for path, own in zip(self.course.paths, self._paths(at), strict=True)}
 
+    @with_interval(WITHIN_UNTIL)
     def time_in_states(self, *, until: float) -> dict[str, Array]:
         """Mean time that subjects spend on each path until a time, (rows,): months alive with recurrence, or lost to death."""
         _check_until(until)
         found = self._time_on_paths(float(until))
         return {self.course.label(path): own for path, own in zip(self.course.paths, found, strict=True)}
 
+    @with_interval(NO_EVENT)
     def survival_after(self, event: str, times: Any) -> Array:
         """Probability of no terminal event until each time *since* an event, given that the event happens, (rows, times).
 
@@ -84,6 +91,7 @@ class StatePrognosis(Prognosis):
 
     # --- endpoints ---
 
+    @with_interval(NO_EVENT)
     def survival(self, endpoint: Any = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
         """Probability of no event until each time, (rows, times); of several endpoints, of none of them.
 
@@ -95,11 +103,13 @@ class StatePrognosis(Prognosis):
         alive = self._free_of(places, self._paths(at))
         return (alive, Answer.exact(alive)) if return_diagnostics else alive
 
+    @with_interval(EVENT)
     def cumulative_incidence(self, endpoint: Any = None, times: Any = None) -> Array:
         """Probability that the event has happened until each time, (rows, times)."""
         places, at = self._asked_for(endpoint, times)
         return np.asarray(1.0 - self._free_of(places, self._paths(at)))
 
+    @with_interval(NO_EVENT)
     def survival_at(self, endpoint: Any, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
         places, own = self._places(endpoint), np.asarray(times, dtype=np.float64)
@@ -110,6 +120,7 @@ class StatePrognosis(Prognosis):
             out[rows] = self._free_of(places, self._paths(distinct, rows))[np.arange(rows.size), place]
         return out
 
+    @quantile_with_interval
     def quantile(self, endpoint: Any = None, q: float = 0.5) -> Array:
         """The time until which the event has happened with probability ``q``, (rows,); infinite where it is not reached."""
         places = self._places(endpoint)
@@ -123,6 +134,7 @@ class StatePrognosis(Prognosis):
         found = first_times(incidence, self.n_rows, end, float(q))
         return found if self.known is None or len(places) > 1 else np.clip(found, self.known.lower[:, places[0]], np.inf)
 
+    @with_interval(WITHIN_UNTIL)
     def restricted_mean(self, endpoint: Any = None, *, until: float) -> Array:
         """Mean of the event time or ``until``, whichever comes first, (rows,); of several endpoints, of the first event."""
         places = self._places(endpoint)
@@ -134,6 +146,7 @@ class StatePrognosis(Prognosis):
         free = [not self.course.has_happened(path, places) for path in self.course.paths]
         return np.asarray(self._time_on_paths(float(until))[free].sum(axis=0))
 
+    @with_interval(between(-1.0, 0.0))
     def risk(self, endpoint: Any = None) -> Array:
         """Higher means sooner: minus the area over the cumulative incidence on the endpoint's time scale, (rows,)."""
         places = self._places(endpoint)

@@ -41,10 +41,8 @@ from harmonium.typing import Array
 from harmonium.version import __version__
 
 if TYPE_CHECKING:
-    from harmonium.engine.covariate_units import CovariateUnits
-    from harmonium.engine.parameters import Parameters
     from harmonium.model.answering import Answering
-    from harmonium.model.generator import Generator
+    from harmonium.model.component_tensors import Parts
 
 __all__ = ["Contents", "naming", "read_contents", "save_model"]
 
@@ -73,7 +71,7 @@ class Contents:
     weights: tuple[float, ...]
     tensors: tuple[dict[str, Array], ...]
 
-    def parameters(self) -> list[tuple[Parameters, CovariateUnits | None, Generator | None]]:
+    def parameters(self) -> list[Parts]:
         """Of each component, whose shapes and values are checked."""
         return [read_tensors(tensors, self.encoding.layout) for tensors in self.tensors]
 

@@ -1,9 +1,7 @@
-"""What every fitted model answers, in scikit-learn's and scikit-survival's words. Each method is a short question to a prognosis."""
+"""What every fitted model answers, beside predictions: likelihoods, completed tables and cohorts, what was learned."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,177 +9,23 @@ import pandas as pd
 
 from harmonium.metrics.multi_endpoint import global_concordance
 from harmonium.model import explanation, generation
-from harmonium.model.answering import Answering
-from harmonium.model.asked import asked_times, given_endpoints, observed_endpoints
-from harmonium.model.prognosis import Prognosis
+from harmonium.model.asked import given_endpoints, observed_endpoints
+from harmonium.model.predicting import Predicting
 from harmonium.model.storage import save_model
-from harmonium.table.step_function import as_step_functions
 from harmonium.typing import Array
 
 __all__ = ["SurvivalModel"]
 
 
-class SurvivalModel(ABC):
+class SurvivalModel(Predicting):
     """Questions to a fitted model.
 
     Arguments mean the same everywhere: ``X`` are covariates, which may be missing; ``endpoint`` is the first one if none is named;
     ``times`` are the endpoint's distinct event times in training if none are given; ``given`` is a table of endpoints, as
     :func:`harmonium.endpoints` or :func:`harmonium.landmark` makes it, with what is known of any endpoint, the one that is asked for
-    included.
+    included. ``interval``, a probability such as 0.95, asks for an :class:`~harmonium.model.confidence.Interval` with ``estimate``,
+    ``lower`` and ``upper``.
     """
-
-    @property
-    @abstractmethod
-    def fitted(self) -> Answering:
-        """The fitted model that answers."""
-
-    # --- prognosis ---
-
-    def prognosis(self, X: Any, *, given: Any = None) -> Prognosis:
-        """Everything that can be asked about some rows: X is encoded once, and hidden states are found once.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Covariates; values may be missing.
-        given : DataFrame, optional
-            What is known of the endpoints; of those that it does not have, nothing is.
-
-        Returns
-        -------
-        Prognosis
-        """
-        fitted = self.fitted
-        covariates = fitted.encoding.covariates(X)
-        known = None if given is None else given_endpoints(fitted, X, given, len(covariates))
-        return fitted.ask(covariates, known)
-
-    def predict(self, X: Any, *, endpoint: str | None = None, given: Any = None) -> Array:
-        """Risk, higher means sooner; see :meth:`Prognosis.risk <harmonium.model.prognosis.Prognosis.risk>`."""
-        return self.prognosis(X, given=given).risk(endpoint)
-
-    def predict_survival_function(
-        self,
-        X: Any,
-        *,
-        endpoint: str | None = None,
-        times: Any = None,
-        given: Any = None,
-        return_array: bool = False,
-        return_diagnostics: bool = False,
-    ) -> Any:
-        """Probability of no event until each time (eq. 20).
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Covariates; values may be missing.
-        endpoint : str, optional
-            By default the first.
-        times : array_like, optional
-            By default the distinct event times in training.
-        given : DataFrame, optional
-            What is known of the endpoints.
-        return_array : bool
-            An array (rows, times) rather than step functions.
-        return_diagnostics : bool
-            Also return an :class:`~harmonium.model.hidden.Answer` with Monte-Carlo errors and R-hat. Its errors are zero where
-            answers are exact: up to 14 hidden units, and beyond in rows with few missing values.
-
-        Returns
-        -------
-        array of StepFunction, or ndarray of shape (n_rows, n_times)
-
-        Examples
-        --------
-        >>> import harmonium as hm
-        >>> X, y = hm.datasets.load_nvalt8()
-        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
-        >>> known = hm.landmark(y[:1], 12)
-        >>> alive = model.predict_survival_function(X[:1], endpoint="os", times=[12, 24], given=known, return_array=True)
-        >>> float(alive[0, 0])
-        1.0
-        """
-        prognosis = self.prognosis(X, given=given)
-        array, answer = prognosis.survival(endpoint, times, return_diagnostics=True)
-        curves = array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
-        return (curves, answer) if return_diagnostics else curves
-
-    def predict_cumulative_incidence(self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None) -> Array:
-        """Probability that the event has happened until each time, (rows, times), whatever may prevent it.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Covariates; values may be missing.
-        endpoint : str or tuple of str, optional
-            By default the first; of several, the first event.
-        times : array_like, optional
-            By default the distinct event times in training.
-        given : DataFrame, optional
-            What is known of the endpoints.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_times)
-        """
-        return self.prognosis(X, given=given).cumulative_incidence(endpoint, times)
-
-    def predict_state_probabilities(self, X: Any, *, times: Any, given: Any = None) -> dict[str, Array]:
-        """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one.
-
-        Examples
-        --------
-        >>> import harmonium as hm
-        >>> X, y = hm.datasets.load_nvalt8(terminal=True)
-        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
-        >>> found = model.predict_state_probabilities(X[:1], times=[12, 24])
-        >>> list(found)
-        ['event-free', 'recurrence', 'death without recurrence', 'death after recurrence']
-        >>> sum(found.values()).round(12)
-        array([[1., 1.]])
-        """
-        return self.prognosis(X, given=given).state_probabilities(times)
-
-    def predict_time_in_states(self, X: Any, *, until: float, given: Any = None) -> dict[str, Array]:
-        """Mean time spent on each path; see :meth:`Prognosis.time_in_states <harmonium.model.prognosis.Prognosis.time_in_states>`."""
-        return self.prognosis(X, given=given).time_in_states(until=until)
-
-    def predict_cumulative_hazard_function(
-        self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, return_array: bool = False
-    ) -> Any:
-        """Cumulative hazard, -ln S, at each time, as ``predict_survival_function``; infinite where S is zero."""
-        prognosis = self.prognosis(X, given=given)
-        array = prognosis.cumulative_hazard(endpoint, times)
-        return array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
-
-    def predict_density(self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None) -> Array:
-        """Density of the event time; see :meth:`Prognosis.density <harmonium.model.prognosis.Prognosis.density>`."""
-        return self.prognosis(X, given=given).density(endpoint, times)
-
-    def predict_hazard(self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None) -> Array:
-        """Hazard; see :meth:`Prognosis.hazard <harmonium.model.prognosis.Prognosis.hazard>`."""
-        return self.prognosis(X, given=given).hazard(endpoint, times)
-
-    def predict_quantile(self, X: Any, *, q: float = 0.5, endpoint: str | None = None, given: Any = None) -> Array:
-        """A quantile of the event time; see :meth:`Prognosis.quantile <harmonium.model.prognosis.Prognosis.quantile>`."""
-        return self.prognosis(X, given=given).quantile(endpoint, q)
-
-    def predict_median(self, X: Any, *, endpoint: str | None = None, given: Any = None) -> Array:
-        """The median event time; see :meth:`Prognosis.quantile <harmonium.model.prognosis.Prognosis.quantile>`."""
-        return self.prognosis(X, given=given).median(endpoint)
-
-    def predict_restricted_mean(self, X: Any, *, until: float, endpoint: str | None = None, given: Any = None) -> Array:
-        """The mean until a time; see :meth:`Prognosis.restricted_mean <harmonium.model.prognosis.Prognosis.restricted_mean>`."""
-        return self.prognosis(X, given=given).restricted_mean(endpoint, until=until)
-
-    def predict_joint_survival(self, X: Any, *, times: Mapping[str, Any], given: Any = None) -> Array:
-        """Survival of several endpoints; see :meth:`Prognosis.joint_survival <harmonium.model.prognosis.Prognosis.joint_survival>`."""
-        return self.prognosis(X, given=given).joint_survival(times)
-
-    def predict_joint_density(self, X: Any, *, times: Mapping[str, Any], given: Any = None) -> Array:
-        """Density of several endpoints; see :meth:`Prognosis.joint_density <harmonium.model.prognosis.Prognosis.joint_density>`."""
-        return self.prognosis(X, given=given).joint_density(times)
 
     # --- how likely, how good ---
 

@@ -14,7 +14,7 @@ from harmonium.engine.choice_of_method import SAMPLE
 from harmonium.engine.parameters import Parameters
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.model.integrated_rows import IntegratedRows
-from harmonium.model.prognosis import ModelPrognosis
+from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.studies.benchmark.rival import Prediction, Rival, Settings, log_uniform
 from harmonium.training.contrastive import Contrastive
 from harmonium.typing import Array, Booleans, Integers

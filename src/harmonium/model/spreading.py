@@ -1,0 +1,221 @@
+r"""The spread of a fitted model's parameters: a linearised Laplace approximation around the optimum.
+
+The covariance is :math:`(F + c \Lambda)^{-1}`, where F is the Fisher information as the rows have it, the sum of outer products of their
+scores, and :math:`\Lambda` the prior's precision, of which the covariance trusts a part only: the prior pulls towards zero what the data
+leave open, which makes predictions better and intervals too narrow. Two things are added because a fit of few hidden units that shrinks
+its couplings is not where the truth is, even on average.
+
+* Direct effects of covariates on outcomes, which the model does not have, may differ from zero, under the prior of the couplings.
+* The displacement :math:`V (s - c \Lambda z)`, where s is the sum of the scores, is where one step of Newton's method leads from the
+  optimum under the weaker prior, with direct effects. It counts as one more direction: what was shrunk may be as far off as that.
+
+What each is worth was measured (docs/intervals.md). Scores are differences of every row's log-likelihood, so the information is never
+indefinite, and neither is the covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from harmonium.cells import Cells
+from harmonium.engine.covariate_units import incomplete_rows
+from harmonium.engine.parameters import Parameters
+from harmonium.model.fitted import Fitted
+from harmonium.model.prognosis import Prognosis
+from harmonium.model.row_likelihood import RowLikelihood
+from harmonium.model.spread import Spread, covariate_statistics, flat
+from harmonium.training.blas import one_thread
+from harmonium.training.coordinates import Coordinates
+from harmonium.training.objective import Objective
+from harmonium.training.penalised import Prior, prior_precisions
+from harmonium.typing import Array, Booleans
+
+__all__ = ["spread_of"]
+
+_TRUSTED = 0.25  # part of the prior's precision that the covariance trusts
+_FLATTEST = 1e-6  # least precision of anything
+_STEP = 1e-5  # of differences of log-likelihoods
+_FREE = 1e-3  # distance from a bound from which on a parameter is free
+_MOST = 96  # directions that are kept
+_MOST_ROWS = 60  # whose predictions decide which directions come first
+_TIMES = (0.15, 0.4, 0.65, 0.9)  # of an endpoint's time scale, where they are compared
+
+
+def spread_of(model: Fitted, objective: Objective, prior: float | Prior) -> Spread:
+    """The spread of a model that maximises an objective under a prior.
+
+    Parameters
+    ----------
+    model : Fitted
+    objective : Objective
+        Of the training rows, or of a sample of them with weights.
+    prior : float or Prior
+        Precision of the couplings.
+    """
+    with one_thread():
+        return _spread(_Around.of(model, objective), prior)
+
+
+def _spread(around: _Around, prior: float | Prior) -> Spread:
+    precision = np.append(_TRUSTED * prior_precisions(around.coordinates, prior)[around.free], around.of_effects(prior))
+    precision = np.maximum(precision, _FLATTEST)
+    information, slope = around.information()
+    covariance = _inverse(information + np.diag(precision))
+    return _directions(around, covariance, covariance @ (slope - precision * around.position))
+
+
+@dataclass(frozen=True)
+class _Around:
+    """A model, its training rows, and the coordinates in which it was trained; of those, which are not at a bound."""
+
+    model: Fitted
+    objective: Objective
+    coordinates: Coordinates
+    z: Array
+    free: Booleans
+
+    @classmethod
+    def of(cls, model: Fitted, objective: Objective) -> _Around:
+        coordinates = objective.coordinates(model.n_hidden)
+        if model.covariate_units is not None:
+            fixed, own = coordinates.fixed_bias.copy(), slice(objective.layout.outcome_statistics.start)
+            fixed[own] = model.parameters.natural().bias[own]
+            coordinates = replace(coordinates, fixed_bias=fixed)
+        z = coordinates.from_natural(model.parameters.natural())
+        low, high = coordinates.bounds()
+        return cls(model, objective, coordinates, z, (z > low + _FREE) & (z < high - _FREE))
+
+    @property
+    def of_biases(self) -> Booleans:
+        """Free coordinates that are biases of outcomes."""
+        out = np.zeros(self.z.size, dtype=bool)
+        learned = np.flatnonzero(self.coordinates.learned_bias)
+        self.coordinates.split(out)[2][:] = learned >= self.objective.layout.outcome_statistics.start
+        return out & self.free
+
+    @property
+    def n_direct(self) -> int:
+        """How many direct effects; none unless only the conditional likelihood was maximised."""
+        return int(self.of_biases.sum()) * self.unit.size if self.objective.conditional == 1.0 else 0
+
+    @property
+    def position(self) -> Array:
+        """Where the free coordinates are; direct effects are zero."""
+        return np.append(self.z[self.free], np.zeros(self.n_direct))
+
+    @property
+    def _covariates(self) -> Booleans:
+        out = self.coordinates.coupled.copy()
+        out[self.objective.layout.outcome_statistics] = False
+        return out
+
+    @property
+    def centre(self) -> Array:
+        """Means of the covariates' coupled statistics."""
+        return np.asarray(self.coordinates.mean[self._covariates])
+
+    @property
+    def unit(self) -> Array:
+        """Their standard deviations."""
+        return np.asarray(self.coordinates.scale[self._covariates])
+
+    def of_effects(self, prior: float | Prior) -> Array:
+        """The prior's precisions of direct effects: those of the covariates' couplings."""
+        couplings = self.coordinates.split(prior_precisions(self.coordinates, prior))[1][~self.coordinates.of_outcomes]
+        own = couplings[:, 0] if couplings.shape[1] else np.ones(self.unit.size)
+        return np.tile(own, self.n_direct // max(self.unit.size, 1))
+
+    def standardised(self, cells: Cells) -> Array:
+        """Statistics of covariates in standard deviations, (rows, effects)."""
+        return np.nan_to_num((covariate_statistics(cells) - self.centre) / self.unit)
+
+    def parameters(self, k: int | None = None) -> Parameters:
+        """At the optimum, or a step away from it along one coordinate."""
+        z = self.z.copy()
+        if k is not None:
+            z[k] += _STEP
+        return Parameters.from_natural(self.coordinates.layout, self.coordinates.to_natural(z))
+
+    def natural(self, k: int) -> Array:
+        """How far one coordinate moves the natural parameters, which are linear in all of them."""
+        one = np.zeros(self.z.size)
+        one[k] = 1.0
+        return flat(self.coordinates.to_natural(one)) - flat(self.coordinates.to_natural(np.zeros(self.z.size)))
+
+    def information(self) -> tuple[Array, Array]:
+        """Of all rows about free coordinates and direct effects, and the sum of their scores."""
+        likelihood = RowLikelihood(self.model, self.objective)
+        base = likelihood.at(self.parameters())
+        scores = np.zeros((base.size, self.z.size))
+        for k in np.flatnonzero(self.free):
+            scores[:, k] = (likelihood.at(self.parameters(int(k))) - base) / _STEP
+        parts = [scores[:, self.free]]
+        if self.n_direct:
+            covariates = self.standardised(self.objective.recorded)
+            parts.append((scores[:, self.of_biases, None] * covariates[:, None, :]).reshape(base.size, -1))
+        whole, weights = np.concatenate(parts, axis=1), self.objective.row_weights
+        standing = weights > 0.0
+        return (whole[standing] / weights[standing, None]).T @ whole[standing], whole.sum(axis=0)
+
+    def slopes(self) -> Array:
+        """How free coordinates and direct effects move predictions for some rows, (predictions, coordinates)."""
+        gaps = incomplete_rows(self.objective.recorded)  # rows with missing values take longer
+        rows = np.flatnonzero(gaps if gaps.all() else ~gaps)
+        rows = rows[np.unique(np.linspace(0, rows.size - 1, _MOST_ROWS).astype(int))]
+        cells = self.objective.recorded.part(rows).freeing_outcomes()
+        base = self._predictions(self.parameters(), cells)
+        found = np.zeros((self.z.size, *base.shape))
+        for k in np.flatnonzero(self.free):
+            found[k] = (self._predictions(self.parameters(int(k)), cells) - base) / _STEP
+        parts = [found[self.free].reshape(int(self.free.sum()), -1)]
+        if self.n_direct:
+            effects = found[self.of_biases, None] * self.standardised(cells).T[None, :, :, None]
+            parts.append(effects.reshape(self.n_direct, -1))
+        return np.concatenate(parts).T
+
+    @cached_property
+    def _times(self) -> list[tuple[str, Array]]:
+        """Of every endpoint, a few times."""
+        encoding = self.model.encoding
+        at = [scale.from_unit(scale.reach * np.array(_TIMES)) for scale in encoding.scales]
+        return list(zip(encoding.endpoint_names, at, strict=True))
+
+    def _predictions(self, parameters: Parameters, cells: Cells) -> Array:
+        """ln(-ln S) of all endpoints at a few times, (rows, predictions)."""
+        prognosis: Prognosis = replace(self.model, parameters=parameters).ask_cells(cells, None)
+        prognosis.warns = False
+        alive = [prognosis.survival(name, times) for name, times in self._times]
+        return np.asarray(np.log(-np.log(np.clip(np.concatenate(alive, axis=1), 1e-9, 1.0 - 1e-9))))
+
+
+def _inverse(matrix: Array) -> Array:
+    """Of a positive definite matrix, as seen in coordinates of equal stiffness."""
+    unit = 1.0 / np.sqrt(np.diagonal(matrix))
+    scaled = cho_solve(cho_factor(matrix * np.outer(unit, unit)), np.eye(unit.size))
+    return np.asarray(0.5 * (scaled + scaled.T) * np.outer(unit, unit))
+
+
+def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
+    """The displacement, and the covariance as directions, ordered by how far predictions move along them."""
+    root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diagonal(covariance)))
+    moves = around.slopes() @ root
+    values, turned = eigh(moves.T @ moves)
+    order = np.argsort(values)[::-1][:_MOST]
+    share = np.maximum(values, 0.0)[order] / max(float(np.maximum(values, 0.0).sum()), 1e-300)
+    n_free, n_effects = int(around.free.sum()), around.unit.size
+    whole = np.concatenate([displaced[None], (root @ turned[:, order]).T])
+    natural = np.array([around.natural(int(k)) for k in np.flatnonzero(around.free)])
+    biases = natural[around.of_biases[around.free]] if around.n_direct else natural[:0]
+    effects = whole[:, n_free:].reshape(len(whole), len(biases), n_effects) if len(biases) else np.zeros((len(whole), 0, n_effects))
+    return Spread(
+        directions=whole[:, :n_free] @ natural,
+        effects=np.swapaxes(effects, 1, 2),
+        biases=biases,
+        kept=np.clip(np.cumsum(share), 1e-12, 1.0),
+        centre=around.centre,
+        unit=around.unit,
+    )
