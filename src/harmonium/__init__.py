@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harmonium.model.mixture import Mixture
     from harmonium.pooling import pool
     from harmonium.search import SurvivalHarmoniumCV
+    from harmonium.table.adtte import read_adtte
     from harmonium.table.endpoints import endpoints
     from harmonium.table.files.opening import read_table
     from harmonium.table.landmark import landmark
@@ -44,6 +45,7 @@ __all__ = [
     "metrics",
     "plots",
     "pool",
+    "read_adtte",
     "read_table",
     "units",
 ]
@@ -61,6 +63,7 @@ _HOMES = {
     "landmark": "harmonium.table.landmark",
     "load": "harmonium.model.loading",
     "pool": "harmonium.pooling",
+    "read_adtte": "harmonium.table.adtte",
     "read_table": "harmonium.table.files.opening",
 }
 
