@@ -28,7 +28,7 @@ figcaption { font-size: .9rem; color: #444; }
   @page { size: A4; margin: 16mm 15mm; }
   body { font-size: 10pt; padding: 0; max-width: none; } h1 { font-size: 16pt; } h2 { font-size: 12.5pt; margin-top: 1.4rem; }
   p { max-width: none; } table { font-size: 8.5pt; } tr { break-inside: avoid; }
-  .wide { overflow: visible; } figure img { max-height: 105mm; }
+  .wide { overflow: visible; } figure img { max-width: 150mm; max-height: 235mm; }
 }
 """
 

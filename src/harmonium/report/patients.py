@@ -12,7 +12,6 @@ from harmonium import plots
 from harmonium.report.document import Document
 from harmonium.report.drawing import drawn, time_label
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.frames import as_typed
 from harmonium.typing import Array
 
 __all__ = ["three_subjects"]
@@ -57,4 +56,4 @@ def _known_of(X: pd.DataFrame, chosen: list[int]) -> pd.DataFrame:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else as_typed(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
