@@ -3,8 +3,9 @@ r"""A smooth hazard fitted to the times of one endpoint, by penalised maximum li
 .. math:: \sum_{\text{events}} \ln \lambda(t_i) - \sum_i \Lambda(t_i) - \tfrac{\tau}{2} \sum_k (\theta_{k+1} - \theta_k)^2,
    \qquad \lambda = \sum_k e^{\theta_k} B_k
 
-Knots lie at quantiles of the events, few of them; the penalty holds neighbouring coefficients together where there are few events, and
-decides where there are none. It weighs as much as two events do, whatever the unit of time.
+Knots lie at quantiles of the events, few of them, and where the next is far, measured by the logarithm of time, others between: a hazard
+that falls a hundredfold within a year needs them. The penalty holds neighbouring coefficients together where there are few events, and
+decides where there are none. It weighs as much as one event does, whatever the unit of time.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from harmonium.typing import Array, Booleans
 
 __all__ = ["fit_hazard"]
 
-_MOST_KNOTS = 8  # between the ends: enough for the shape of a hazard, too few for its noise
-_PENALTY = 2.0
+_MOST_KNOTS = 8  # at quantiles: enough for the shape of a hazard, too few for its noise
+_FAR_APART, _BETWEEN = 2.0, 3.0  # a knot is put before one that is so many times as late, if so many events lie between
+_PENALTY = 1.0
 _NEAREST = 0.02  # distance of knots, relative to the later one
 _MOST_STEPS = 200
 _LATE = 0.9  # of the end: if follow-up or events stop before, there is a knot
@@ -62,7 +64,7 @@ def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
 def _knots(events: Array, count: Array, last: float) -> Array:
     """0, some quantiles of the events, the last one if follow-up goes on for long, the last time, and 1."""
     distinct, place = np.unique(events, return_inverse=True)
-    n_inner = int(np.clip(distinct.size**0.4, 0, _MOST_KNOTS))
+    n_inner = int(np.clip(distinct.size**0.5, 0, _MOST_KNOTS))
     number = np.bincount(place, count)
     share = (np.cumsum(number) - 0.5 * number) / count.sum()
     inner = np.interp(np.arange(1, n_inner + 1) / (n_inner + 1.0), share, distinct)
@@ -71,7 +73,22 @@ def _knots(events: Array, count: Array, last: float) -> Array:
     for knot in sorted({*inner.tolist(), *late}):
         if knot - out[-1] > _NEAREST * knot and 1.0 - knot > _NEAREST:
             out.append(knot)
-    return np.array([*out, 1.0])
+    return _with_more_between(np.array([*out, 1.0]), events, count)
+
+
+def _with_more_between(knots: Array, events: Array, count: Array) -> Array:
+    """Further knots where two are far apart, as long as there are events between."""
+    out = knots[:1].tolist()
+    for knot in knots[1:].tolist():
+        while out[-1] > 0.0 and knot > _FAR_APART * out[-1]:
+            last = out[-1]
+            steps = np.ceil(np.log(knot / last) / np.log(_FAR_APART))
+            following = float(last * (knot / last) ** (1.0 / steps))
+            if count[(events > last) & (events <= following)].sum() < _BETWEEN:
+                break
+            out.append(following)
+        out.append(knot)
+    return np.array(out)
 
 
 def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array) -> Array:
