@@ -63,11 +63,13 @@ def main() -> None:
     """Run one benchmark by name."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios of speed, in one run, against peers and limits.")
     parser.add_argument("name", choices=sorted(_BENCHMARKS), help="which question to answer")
-    parser.add_argument("folder", nargs="?", type=Path, help="of neutral: where the published data, folds and scores are")
-    given = parser.parse_args()
-    if (given.folder is not None) != (given.name == "neutral"):
-        parser.error("neutral, and nothing else, needs a folder")
-    _BENCHMARKS[given.name](*([] if given.folder is None else [given.folder]))
+    parser.add_argument("given", nargs="*", help="of neutral: the folder with the published data; of episodes: some of its studies")
+    asked = parser.parse_args()
+    if asked.name == "neutral" and len(asked.given) != 1:
+        parser.error("neutral needs a folder")
+    if asked.given and asked.name not in ("neutral", "episodes"):
+        parser.error("neutral and episodes, and nothing else, take more than a name")
+    _BENCHMARKS[asked.name](*(map(Path, asked.given) if asked.name == "neutral" else asked.given))
 
 
 if __name__ == "__main__":

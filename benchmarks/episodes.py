@@ -11,7 +11,6 @@ incidences and by the Brier score at landmarks; the leaves of the forest likewis
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
@@ -188,9 +187,12 @@ def _summary(rows: pd.DataFrame) -> list[Row]:
     return out
 
 
-def run() -> None:
-    """Run all studies, or those named after ``episodes``, print the tables and keep them."""
-    chosen = [name for name in sys.argv[2:] if name in STUDIES] or list(STUDIES)
+def run(*studies: str) -> None:
+    """Run all studies, or some of them, print the tables and, if all were run, keep them."""
+    strangers = [name for name in studies if name not in STUDIES]
+    if strangers:
+        raise ValueError(f"there is no study {strangers[0]!r}; there are {', '.join(STUDIES)}")
+    chosen = list(studies or STUDIES)
     rows: list[Row] = []
     biases: list[Row] = []
     for study in chosen:
