@@ -26,14 +26,14 @@ def as_times(y):
 class PlainTarget(hm.SurvivalHarmonium):
     """A harmonium that takes the checks' targets."""
 
-    def fit(self, X, y=None):
-        return super().fit(X, as_times(y))
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, as_times(y), sample_weight)
 
-    def partial_fit(self, X, y=None):
-        return super().partial_fit(X, as_times(y))
+    def partial_fit(self, X, y=None, sample_weight=None):
+        return super().partial_fit(X, as_times(y), sample_weight)
 
-    def score(self, X, y=None):
-        return super().score(X, as_times(y))
+    def score(self, X, y=None, sample_weight=None):
+        return super().score(X, as_times(y), sample_weight)
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ __all__ = [
     "TextWarning",
     "UnknownEndpointWarning",
     "UnseenLevelWarning",
+    "WeightWarning",
     "collecting_problems",
     "first_offender",
     "require_package",
@@ -206,6 +207,10 @@ class SamplingWarning(HarmoniumWarning):
 
 class MetricWarning(HarmoniumWarning):
     """A metric is undefined, or leaves out some of what it was given."""
+
+
+class WeightWarning(HarmoniumWarning):
+    """Weights of rows do not add up to a number of subjects."""
 
 
 class InterruptionWarning(HarmoniumWarning):

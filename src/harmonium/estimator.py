@@ -136,7 +136,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     # --- training ---
 
-    def fit(self, X: Any, y: Any, *, validation: tuple[Any, Any] | None = None) -> SurvivalHarmonium:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: tuple[Any, ...] | None = None) -> SurvivalHarmonium:
         """Fit to covariates and endpoints.
 
         Parameters
@@ -145,7 +145,10 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
             Covariates; values may be missing.
         y : DataFrame or structured array
             What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time) for one endpoint.
-        validation : tuple (X, y), optional
+        sample_weight : array_like of shape (n_rows,), optional
+            For how many subjects each row stands: a weight of two is the row twice, of zero none. The prior counts their sum as the number
+            of subjects, so weights that only say which rows matter more, such as inverse probabilities, should have the mean 1.
+        validation : tuple (X, y) or (X, y, sample_weight), optional
             Its mean conditional log-likelihood and each endpoint's concordance go into ``history_``, and the parameters with the best
             likelihood are kept: these rows are then no test set any more.
 
@@ -155,7 +158,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         """
         recipe = self.recipe()
         start: Fitted | None = getattr(self, "fitted_", None) if self.warm_start else None
-        table = encode_training_table(recipe, X, y, start)
+        table = encode_training_table(recipe, X, y, start, sample_weight)
         self.fitted_, self.history_ = fit_model(
             recipe,
             table,
@@ -170,7 +173,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         self.__dict__.pop("_contrastive", None)
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> SurvivalHarmonium:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SurvivalHarmonium:
         """One pass of the contrastive trainer over some rows.
 
         The first call decides on roles of columns, time scales and levels of categories.
@@ -179,6 +182,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         ----------
         X : DataFrame or array
         y : DataFrame or structured array
+        sample_weight : array_like of shape (n_rows,), optional
+            How often each row is there: whole numbers.
 
         Returns
         -------
@@ -187,7 +192,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         recipe = self.recipe()
         trainer = recipe.trainer if isinstance(recipe.trainer, Contrastive) else Contrastive()
         known: Fitted | None = getattr(self, "fitted_", None)
-        table = encode_training_table(recipe, X, y, known)
+        table = encode_training_table(recipe, X, y, known, sample_weight)
         objective = table.objective(recipe.conditional)
         recipe = recipe.for_table(objective, known)
         self._contrastive: ContrastiveState = trainer.partial_fit(
@@ -301,7 +306,15 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         return code_names(self.fitted)
 
     def dependence(
-        self, X: Any, y: Any = None, *, n_bootstrap: int = 0, confidence: float = 0.95, random_state: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        n_bootstrap: int = 0,
+        confidence: float = 0.95,
+        random_state: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
     ) -> pd.DataFrame:
         """Do endpoints attract or repel each other? Kendall's tau of each pair under the model (eq. 25).
 
@@ -316,6 +329,10 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         confidence : float
         random_state : int or numpy.random.Generator, optional
             Of the resampling.
+        sample_weight : array_like of shape (n_rows,), optional
+            Of the rows in the refits.
+        groups : array_like of shape (n_rows,), optional
+            Rows of one group, such as a hospital's, are resampled together.
 
         Returns
         -------
@@ -327,7 +344,9 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
             return super().dependence(X)
         if y is None:
             raise ValueError("the bootstrap refits the model and needs y")
-        return dependence_with_intervals(self.recipe(), self.fitted, X, y, n_bootstrap, confidence, random_state)
+        return dependence_with_intervals(
+            self.recipe(), self.fitted, X, y, n_bootstrap, confidence, random_state, sample_weight=sample_weight, groups=groups
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from harmonium.errors import UnseenLevelWarning, silenced
 from harmonium.estimator import SurvivalHarmonium
+from harmonium.metrics.observed import mean_of
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.model.explanation import code_names
 from harmonium.model.fitted import Fitted
@@ -23,6 +24,7 @@ from harmonium.model.mixture import Mixture
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
+from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
 
 __all__ = ["SurvivalHarmoniumCV"]
@@ -86,35 +88,50 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         self.estimator = estimator
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> SurvivalHarmoniumCV:
-        """Compare the candidates and fit the chosen one, or all of them, to all rows."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SurvivalHarmoniumCV:
+        """Compare the candidates and fit the chosen one, or all of them, to all rows.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+        y : DataFrame or structured array
+        sample_weight : array_like of shape (n_rows,), optional
+            For how many subjects each row stands, in training and in the comparison.
+        groups : array_like of shape (n_rows,), optional
+            Rows of one group, such as a hospital's, are in one fold.
+
+        Returns
+        -------
+        self
+        """
         frame = to_pandas(X)
         parse_endpoints(y)
+        weights = parse_weights(sample_weight, len(frame), frame.index)
         candidates: list[dict[str, Any]] = [{"n_hidden": h, "objective": o} for h in self.n_hidden for o in self.objective]
         if not candidates:
             raise ValueError("at least one candidate for n_hidden and one for objective is needed")
-        likelihood = self._out_of_fold(frame, y)
-        best = int(np.argmax(likelihood.mean(axis=0)))
-        weights = _stacking_weights(likelihood) if self.stack else np.eye(len(candidates))[best]
+        likelihood, counted = self._out_of_fold(frame, y, weights, groups)
+        found = [mean_of(column, counted) for column in likelihood.T]
+        mean = np.array([own.value for own in found])
+        best = int(np.argmax(mean))
+        shares = _stacking_weights(likelihood, counted) if self.stack else np.eye(len(candidates))[best]
         self.best_params_ = candidates[best]
-        self.cv_results_ = pd.DataFrame(candidates).assign(
-            mean=likelihood.mean(axis=0), standard_error=likelihood.std(axis=0, ddof=1) / np.sqrt(len(likelihood)), weight=weights
-        )
-        chosen = [k for k, weight in enumerate(weights) if weight > _SMALLEST_WEIGHT]
+        self.cv_results_ = pd.DataFrame(candidates).assign(mean=mean, standard_error=[own.standard_error for own in found], weight=shares)
+        chosen = [k for k, share in enumerate(shares) if share > _SMALLEST_WEIGHT]
         base = self._base()
-        table = encode_training_table(base.recipe(), frame, y)
+        table = encode_training_table(base.recipe(), frame, y, sample_weight=weights)
         models = Parallel(n_jobs=self.n_jobs)(
             delayed(_fitted)(_recipe(base, **candidates[k]), table, base.random_state, base.n_jobs) for k in chosen
         )
-        total = float(weights[chosen].sum())
-        self.fitted_ = models[0] if len(models) == 1 else Mixture(tuple(models), tuple(float(weights[k]) / total for k in chosen))
+        total = float(shares[chosen].sum())
+        self.fitted_ = models[0] if len(models) == 1 else Mixture(tuple(models), tuple(float(shares[k]) / total for k in chosen))
         return self
 
-    def _out_of_fold(self, frame: pd.DataFrame, y: Any) -> Array:
-        """Out-of-fold log-likelihoods of all candidates, (rows, candidates)."""
+    def _out_of_fold(self, frame: pd.DataFrame, y: Any, weights: Array | None, groups: Any) -> tuple[Array, Array | None]:
+        """Out-of-fold log-likelihoods of all candidates, (rows, candidates), and the rows' weights; rows of weight zero are left out."""
         cv = MultiEndpointStratifiedKFold(self.cv) if isinstance(self.cv, int) else check_cv(self.cv)
-        tasks = [(h, train, test) for train, test in cv.split(frame, y) for h in self.n_hidden]
-        parts = [[(_rows(frame, rows), _rows(y, rows)) for rows in (train, test)] for _, train, test in tasks]
+        tasks = [(h, train, test) for train, test in cv.split(frame, y, groups) for h in self.n_hidden]
+        parts = [[_part(frame, y, weights, rows) for rows in (train, test)] for _, train, test in tasks]
         done = Parallel(n_jobs=self.n_jobs)(
             delayed(_out_of_fold)(self._base(), h, self.objective, *part) for (h, _, _), part in zip(tasks, parts, strict=True)
         )
@@ -122,7 +139,8 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         for (h, _, test), columns in zip(tasks, done, strict=True):
             first = list(self.n_hidden).index(h) * len(self.objective)
             likelihood[test, first : first + len(self.objective)] = columns
-        return np.asarray(likelihood[~np.isnan(likelihood).any(axis=1)])
+        kept = ~np.isnan(likelihood).any(axis=1) & (True if weights is None else weights > 0.0)
+        return np.asarray(likelihood[kept]), None if weights is None else weights[kept]
 
     def _base(self) -> SurvivalHarmonium:
         return clone(self.estimator) if self.estimator is not None else SurvivalHarmonium()
@@ -153,8 +171,8 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         return code_names(self.fitted)
 
 
-def _rows(table: Any, rows: Any) -> Any:
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+def _part(frame: pd.DataFrame, y: Any, weights: Array | None, rows: Any) -> tuple[Any, Any, Array | None]:
+    return frame.iloc[rows], y.iloc[rows] if hasattr(y, "iloc") else y[rows], None if weights is None else weights[rows]
 
 
 def _recipe(base: SurvivalHarmonium, n_hidden: int, objective: Any) -> Recipe:
@@ -167,24 +185,26 @@ def _fitted(recipe: Recipe, table: Any, random_state: Any, n_jobs: int | None) -
     return fit_model(recipe, table, random_state=random_state, n_jobs=n_jobs)[0]
 
 
-def _out_of_fold(base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[Any], train: tuple[Any, Any], test: tuple[Any, Any]) -> Array:
+def _out_of_fold(
+    base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[Any], train: tuple[Any, Any, Any], test: tuple[Any, Any, Any]
+) -> Array:
     """Held-out log-likelihoods of all objectives, each fit beginning where the last one ended."""
     columns: list[Array] = []
     model: Fitted | None = None
-    table = encode_training_table(base.recipe(), *train)
+    table = encode_training_table(base.recipe(), train[0], train[1], sample_weight=train[2])
     for objective in objectives:
         recipe = _recipe(base, n_hidden=n_hidden, objective=objective)
         model, _ = fit_model(recipe, table, start=model, random_state=base.random_state, n_jobs=base.n_jobs)
         with silenced(UnseenLevelWarning):  # a fold may lack a rare level
-            columns.append(model.log_likelihood(*test))
+            columns.append(model.log_likelihood(test[0], test[1]))
     return np.column_stack(columns)
 
 
-def _stacking_weights(likelihood: Array) -> Array:
+def _stacking_weights(likelihood: Array, counted: Array | None = None) -> Array:
     """Weights of a mixture of the candidates that maximise its likelihood, by expectation maximisation."""
     density = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
     weights = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
     for _ in range(_EM_STEPS):
         share = density * weights
-        weights = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
+        weights = np.average(share / share.sum(axis=1, keepdims=True), axis=0, weights=counted)
     return np.asarray(weights, dtype=np.float64)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from tests.cli.conftest import UNORDERED
+from tests.cli.conftest import ENDPOINTS, UNORDERED
 
 SMALL = ["--hidden", 1, "--starts", 1, "--iterations", 5]
 
@@ -180,3 +180,57 @@ def test_a_warning_of_the_library_is_one_line(run, study, tmp_path):
     assert warned[1].startswith("warning: the exact trainer has not converged after 5 iterations")
     assert len(warned) == 2
     assert run("fit", tmp_path / "constant.csv", *UNORDERED, *SMALL, "-o", tmp_path / "quiet.harmonium", "--quiet")[1:] == ("", "")
+
+
+class TestWeights:
+    """``--weights`` and ``--groups``: columns beside the covariates."""
+
+    @pytest.fixture
+    def table(self, study, tmp_path):
+        frame = study.drop(columns="patient").assign(
+            ipw=np.random.default_rng(0).integers(0, 3, len(study)), hospital=np.arange(len(study)) % 7
+        )
+        frame.to_csv(tmp_path / "weighted.csv", index=False)
+        return frame, tmp_path / "weighted.csv"
+
+    def test_they_are_those_of_the_library(self, run, table, tmp_path, X, y):
+        frame, path = table
+        output = tmp_path / "model.harmonium"
+        done = run("fit", path, *UNORDERED, *SMALL, "--weights", "ipw", "--drop", "hospital", "-o", output, "--json")
+        assert done.code == 0
+        trainer = hm.Exact(n_starts=1, max_iter=5)
+        own = hm.SurvivalHarmonium(n_hidden=1, trainer=trainer, random_state=0).fit(X, y, frame["ipw"])
+        model = hm.load(output)
+        np.testing.assert_array_equal(model.predict(X), own.predict(X))
+        found = json.loads(done.out)
+        assert found["rows"] == int((frame["ipw"] > 0).sum())
+        assert found["endpoints"][0]["rows"] == int(frame["ipw"].sum())
+        assert "ipw" not in [column["name"] for column in found["columns"]]
+        likelihood = own.log_likelihood(X, y)
+        assert found["log_likelihood"] == pytest.approx(np.average(likelihood, weights=frame["ipw"]))
+
+    def test_evaluate_counts_them(self, run, table, tmp_path, X, y):
+        frame, path = table
+        run("fit", path, *UNORDERED, *SMALL, "--weights", "ipw", "--drop", "hospital", "-o", tmp_path / "m.harmonium")
+        done = run("evaluate", tmp_path / "m.harmonium", path, *ENDPOINTS, "--weights", "ipw", "--json")
+        assert done.code == 0
+        expected = hm.evaluate(hm.load(tmp_path / "m.harmonium"), X, y, sample_weight=frame["ipw"])
+        assert json.loads(done.out)["endpoints"]["os"]["concordance"] == pytest.approx(expected.loc["os", "concordance"])
+
+    def test_mistakes_name_the_column_and_the_row(self, run, table, tmp_path):
+        frame, path = table
+        frame.assign(ipw=frame["ipw"].where(frame.index != 5, -1)).to_csv(path, index=False)
+        done = run("fit", path, *UNORDERED, "--weights", "ipw", "--dry-run")
+        assert done.code != 0
+        assert "column 'ipw' must not be negative; found -1 in row 5" in done.err
+        done = run("fit", path, *UNORDERED, "--weights", "ipv", "--dry-run")
+        assert "column 'ipv' is missing; did you mean 'ipw'?" in done.err
+
+    @pytest.mark.slow
+    def test_groups_stay_together_in_the_report(self, run, table, tmp_path):
+        _, path = table
+        options = ["--weights", "ipw", "--groups", "hospital", "--report", tmp_path / "r.html", "-o", tmp_path / "m.harmonium"]
+        done = run("fit", path, *UNORDERED, *SMALL, *options)
+        assert done.code == 0
+        evaluation = hm.load(tmp_path / "m.harmonium").training.evaluation
+        assert evaluation["method"] == "5-fold cross-validation, groups kept together"

@@ -30,7 +30,7 @@ def objective_of(X, y, **settings):
 
 def test_a_column_of_noise_has_a_stronger_prior():
     fit = QUICK.fit(objective_of(*simulated(300)), 2, rng=np.random.default_rng(0), history=History())
-    strong, noise = fit.l2.covariates
+    noise, strong = fit.l2.covariates  # by name
     assert noise > 2.0 * strong
 
 

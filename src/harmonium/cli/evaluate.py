@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harmonium.cli.options import Data, EndpointColumns, Jobs, Json, Model, Quiet, flag, numbers
+from harmonium.cli.options import Data, EndpointColumns, Jobs, Json, Model, Quiet, Weights, flag, numbers
 from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def run(
     likelihood: Annotated[
         bool, flag("--likelihood", help="Show the log-likelihood also beyond 14 hidden units, where it is sampled, which is slow.")
     ] = False,
+    weights: Weights = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -51,7 +52,7 @@ def run(
     Rows that were used for training flatter the model. Endpoints are written as for fit (see harmonium fit --help).
     """
     from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
-    from harmonium.cli.problems import endpoints_beside
+    from harmonium.cli.problems import endpoints_beside, weights_in
     from harmonium.model.storage import read_contents
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
@@ -63,27 +64,32 @@ def run(
     reader = EndpointReader(endpoint, table.columns, contents.encoding)
     require_endpoints(reader.names, contents.encoding.endpoint_names)
     covariates = TrainingValues(contents.encoding.columns)
-    table.require([*covariates.names, *reader.columns])
-    frame = table.read(list(dict.fromkeys([*covariates.names, *reader.columns])), text=covariates.text, codes=reader.codes)
+    needed = [*covariates.names, *reader.columns, *([] if weights is None else [weights])]
+    table.require(needed)
+    frame = table.read(list(dict.fromkeys(needed)), text=covariates.text, codes=reader.codes)
     X = covariates.of(frame)
     y = endpoints_beside(X, frame, reader, contents.encoding)
     reader.check()
     terminal.warn(*covariates.unseen)
     from harmonium.model.loading import model_in  # takes longer than all messages above
 
-    _show(terminal, model_in(contents, jobs), X, y, asked, likelihood, table.called)
+    _show(terminal, model_in(contents, jobs), X, y, weights_in(frame, weights), asked, likelihood, table.called)
 
 
-def _show(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, times: Any, likelihood: bool, source: str) -> None:
+def _show(
+    terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, weights: Any, times: Any, likelihood: bool, source: str
+) -> None:
+    import numpy as np
+
     from harmonium.cli.summaries import METRICS, metric_cells
     from harmonium.engine.states import EXACT_LIMIT
     from harmonium.metrics.evaluation import evaluate
     from harmonium.table.endpoints import parse_endpoints
 
     sampled = not likelihood and model.n_hidden > EXACT_LIMIT
-    found = evaluate(model, X, y, times=times, likelihood=not sampled)
+    found = evaluate(model, X, y, times=times, likelihood=not sampled, sample_weight=weights)
     known = parse_endpoints(y).reordered(model.endpoint_names)
-    together = math.nan if sampled else float(model.log_likelihood(X, known.to_frame(y.index)).mean())
+    together = math.nan if sampled else float(np.average(model.log_likelihood(X, known.to_frame(y.index)), weights=weights))
     by_endpoint = {str(name): row for name, row in zip(found.index, found.to_dict("records"), strict=True)}
     rows = [[name, *metric_cells(row)] for name, row in by_endpoint.items()]
     if len(rows) > 1 and not math.isnan(together):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from harmonium.cli.extras import require_matplotlib
-from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Seed, TimeUnit, flag
+from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Seed, TimeUnit, Weights, flag
 from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ harmonium fit data.parquet -e progression=last_clear..first_seen --hidden 8 -o m
 harmonium fit data.csv -e recurrence=rfs_mth,rfs_event,including=death -e death=os_mth,os_event --terminal death -o model.harmonium
 
 harmonium fit data.csv -e os=last_seen,dead,from=surgery,unit=months -o model.harmonium
+
+harmonium fit data.csv -e os=os_mth,os_event --weights ipw --groups hospital --report report.html -o model.harmonium
 
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
 """
@@ -90,6 +92,16 @@ def run(
         list[str] | None,
         typer.Option("--drop", metavar="COLUMN", help="A column that is not a covariate; may be repeated.", show_default=False),
     ] = None,
+    weights: Weights = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            metavar="COLUMN",
+            help="A column whose equal values are kept together in cross-validation, such as the hospital; it is no covariate.",
+            show_default=False,
+        ),
+    ] = None,
     trainer: Annotated[
         Literal["auto", "exact", "contrastive"],
         typer.Option("--trainer", metavar="TRAINER", help="exact, contrastive, or auto: exact up to 14 hidden units."),
@@ -140,6 +152,7 @@ def run(
     from harmonium.cli.writing import MODEL, PAGE, check_output
     from harmonium.table.encoding import Encoding
     from harmonium.table.endpoints import parse_endpoints
+    from harmonium.table.row_weights import RowWeights, with_positive_weight
     from harmonium.table.summary import columns_summary, endpoints_summary
 
     terminal: Terminal = context.obj
@@ -158,19 +171,22 @@ def run(
     }
     penalty = "auto" if l2 == "auto" else _number("--l2", l2)
     chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
-    X, y = _training_table(data, endpoint, ends, unit, drop or [], settings["roles"])
-    encoding, _ = Encoding.learn(X, parse_endpoints(y), settings["roles"], time_scale, settings["horizon"])
+    X, y, beside = _training_table(data, endpoint, ends, unit, drop or [], settings["roles"], weights, groups)
+    kept_X, kept_y, values = with_positive_weight(X, y, beside["sample_weight"])
+    known = parse_endpoints(kept_y)
+    own = RowWeights.of(values, kept_X, known)
+    encoding, _ = Encoding.learn(kept_X, known, settings["roles"], time_scale, settings["horizon"], weights=own)
     endpoints = endpoints_summary(encoding)
     show_columns(terminal, encoding)
     show_endpoints(terminal, endpoints)
-    summary = {"rows": len(X), "columns": columns_summary(encoding), "endpoints": endpoints}
+    summary = {"rows": len(kept_X), "columns": columns_summary(encoding), "endpoints": endpoints}
     if output is None or dry_run:
         terminal.result(summary)
         return
     settings["trainer"] = _trainer(trainer, penalty, starts, iterations, epochs, learning_rate, batch_size, hidden)
     settings |= {"random_state": seed, "n_jobs": jobs, "verbose": not terminal.quiet}
     title = f"{_title(data)}: {', '.join(encoding.endpoint_names)}"
-    fitted, likelihood = _fit(terminal, settings, chosen, X, y, output, cv, report, force, title)
+    fitted, likelihood = _fit(terminal, settings, chosen, X, y, beside, output, cv, report, force, title)
     terminal.result(
         {
             "model": output,
@@ -190,6 +206,7 @@ def _fit(
     chosen: dict[str, Any],
     X: pd.DataFrame,
     y: pd.DataFrame,
+    beside: dict[str, Any],
     output: str,
     cv: bool,
     report: str | None,
@@ -197,43 +214,58 @@ def _fit(
     title: str,
 ) -> tuple[Any, float | None]:
     """Fit, save, and write the report; the fitted model and its log-likelihood in training, unless that would have to be sampled."""
+    import numpy as np
+
     from harmonium.engine.states import EXACT_LIMIT
+    from harmonium.errors import WeightWarning, silenced
     from harmonium.estimator import SurvivalHarmonium
 
     start = time.monotonic()
     model = SurvivalHarmonium(**settings)
     if cv:
-        chosen = _cross_validated(terminal, model, chosen, X, y)
+        chosen = _cross_validated(terminal, model, chosen, X, y, beside)
         if chosen["objective"] not in ("conditional", 1.0):
             model.set_params(n_covariate_units="auto")
-    model.set_params(**chosen).fit(X, y)
-    fitted = model.fitted_
-    likelihood = float(fitted.log_likelihood(X, y).mean()) if fitted.n_hidden <= EXACT_LIMIT else None
+    with silenced(WeightWarning):  # it has been given
+        model.set_params(**chosen).fit(X, y, beside["sample_weight"])
+    fitted, likelihood = model.fitted_, None
+    if fitted.n_hidden <= EXACT_LIMIT:
+        likelihood = float(np.average(fitted.log_likelihood(X, y), weights=beside["sample_weight"]))
     fitted.save(output)
     reached = "" if likelihood is None else f", log-likelihood {likelihood:.4f} per row in training"
     spent = f"{fitted.training.n_iter} iterations, {time.monotonic() - start:.1f} s"
     units = f"n_hidden {fitted.n_hidden}, covariate units {fitted.n_covariate_units}"
-    terminal.note(f"{len(X)} rows, {units}, objective {model.objective}{reached}; {spent}")
+    terminal.note(f"{fitted.training.n_rows} rows, {units}, objective {model.objective}{reached}; {spent}")
     terminal.note(f"saved to {output}")
     if report is not None:
-        method, scores = _write_report(terminal, model, X, y, title, Path(report), force)
+        method, scores = _write_report(terminal, model, X, y, beside, title, Path(report), force)
         fitted = fitted.with_evaluation(method, scores)
         fitted.save(output)  # once more, as it now knows how good it is
     return fitted, likelihood
 
 
 def _training_table(
-    data: Path, endpoint: list[str], ends: list[str] | None, unit: str | None, drop: list[str], roles: dict[str, str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Covariates and endpoints of a file."""
+    data: Path,
+    endpoint: list[str],
+    ends: list[str] | None,
+    unit: str | None,
+    drop: list[str],
+    roles: dict[str, str],
+    weights: str | None,
+    groups: str | None,
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Covariates and endpoints of a file, and the weights and groups of its rows."""
     from harmonium.cli.endpoint_columns import EndpointReader
-    from harmonium.cli.problems import training_rows
+    from harmonium.cli.problems import groups_in, training_rows, weights_in
     from harmonium.table.files.opening import open_table
 
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns, () if ends == ["none"] else ends, unit)
-    table.require([*reader.columns, *drop])
-    return training_rows(table.read(table.columns, codes=reader.codes), reader, drop, roles)
+    beside = [column for column in (weights, groups) if column is not None]
+    table.require([*reader.columns, *drop, *beside])
+    frame = table.read(table.columns, codes=reader.codes)
+    X, y = training_rows(frame, reader, [*drop, *(column for column in beside if column not in drop)], roles)
+    return X, y, {"sample_weight": weights_in(frame, weights), "groups": groups_in(frame, groups)}
 
 
 def _title(data: Path) -> str:
@@ -255,14 +287,16 @@ def _trainer(
     return trainer.set_params(n_epochs=epochs, learning_rate=learning_rate, batch_size=batch_size, **penalty)
 
 
-def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, path: Path, force: bool) -> tuple[str, Any]:
+def _write_report(
+    terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, beside: dict[str, Any], title: str, path: Path, force: bool
+) -> tuple[str, Any]:
     """Write the page; return how the model was evaluated, and the scores."""
     from harmonium.cli.writing import replacing
     from harmonium.report.html import as_html
     from harmonium.report.study import N_STEPS, study_report
 
     with terminal.steps("report", N_STEPS) as done:
-        report = study_report(model, X, y, title, done)
+        report = study_report(model, X, y, title, done, **beside)
     if path.suffix.lower() == ".docx":
         from harmonium.report.word import as_word
 
@@ -275,12 +309,14 @@ def _write_report(terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFra
     return report.method, report.scores
 
 
-def _cross_validated(terminal: Terminal, model: Any, chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame) -> dict[str, Any]:
+def _cross_validated(
+    terminal: Terminal, model: Any, chosen: dict[str, Any], X: pd.DataFrame, y: pd.DataFrame, beside: dict[str, Any]
+) -> dict[str, Any]:
     """Settings of the best candidate."""
     from harmonium.search import SurvivalHarmoniumCV
 
     candidates: dict[str, Any] = {key: (value,) for key, value in chosen.items()}
-    search = SurvivalHarmoniumCV(**candidates, estimator=model).fit(X, y)
+    search = SurvivalHarmoniumCV(**candidates, estimator=model).fit(X, y, **beside)
     rows = [[f"{h}", f"{o}", f"{mean:.4f}", f"{se:.4f}"] for h, o, mean, se, _ in search.cv_results_.itertuples(index=False)]
     header = ["hidden units", "objective", "log-likelihood per row", "standard error"]
     terminal.table("5-fold cross-validation", header, rows, right=(0, 1, 2, 3))

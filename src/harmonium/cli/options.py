@@ -73,6 +73,15 @@ TimeUnit = Annotated[
         "--unit", metavar="UNIT", help="Unit of time, such as months; endpoints in other units are converted.", show_default=False
     ),
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="COLUMN",
+        help="A column that says for how many subjects each row stands; it is no covariate.",
+        show_default=False,
+    ),
+]
 TableOutput = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file, or - for CSV on standard output.")
 ]

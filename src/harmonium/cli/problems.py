@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harmonium.errors import collecting_problems
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.table.encoding import Encoding
 
-__all__ = ["endpoints_beside", "training_rows"]
+__all__ = ["endpoints_beside", "groups_in", "training_rows", "weights_in"]
 
 
 def training_rows(
@@ -43,3 +43,17 @@ def endpoints_beside(X: pd.DataFrame, frame: pd.DataFrame, reader: EndpointReade
             with problems.catching():
                 encoding.covariates(X)
     return y
+
+
+def weights_in(frame: pd.DataFrame, column: str | None) -> Any:
+    """The weights that a column holds; None without one."""
+    from harmonium.table.row_weights import parse_weights
+
+    return None if column is None else parse_weights(frame[column], len(frame), called=f"column {column!r}")
+
+
+def groups_in(frame: pd.DataFrame, column: str | None) -> Any:
+    """The groups that a column holds; None without one."""
+    from harmonium.table.groups import parse_groups
+
+    return None if column is None else parse_groups(frame[column], len(frame), called=f"column {column!r}")

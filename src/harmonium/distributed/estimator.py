@@ -96,7 +96,7 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.client = client
 
-    def fit(self, X: Any, y: Any) -> DaskSurvivalHarmonium:
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> DaskSurvivalHarmonium:
         """Fit to covariates and endpoints.
 
         Parameters
@@ -105,11 +105,17 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
             Covariates; values may be missing.
         y : dask.dataframe.DataFrame
             What :func:`harmonium.distributed.endpoints` returns: the same partitions, with the same rows, as X.
+        sample_weight : None
+            Rows have no weights here; anything else is refused.
 
         Returns
         -------
         self
         """
+        if sample_weight is not None:
+            raise ValueError(
+                "rows of a Dask DataFrame cannot have weights; fit harmonium.SurvivalHarmonium to a table in memory, such as a sample of it"
+            )
         recipe = Recipe.of(self)
         if not isinstance(recipe.resolved(), Exact):
             raise ValueError(

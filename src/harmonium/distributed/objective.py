@@ -73,6 +73,11 @@ class DistributedObjective:
     conditional: float
     encoded: list[Any]
 
+    @property
+    def n_subjects(self) -> float:
+        """As many as there are rows, which have no weights here."""
+        return self.n_rows
+
     def coordinates(self, n_hidden: int) -> Coordinates:
         """Those in which the objective is well conditioned; from means and scales of all partitions."""
         return Coordinates.of_statistics(self.layout, self._statistics, n_hidden, self.conditional)
@@ -101,6 +106,9 @@ class DistributedObjective:
     def representative_rows(self) -> Cells:
         """All rows or, if there are many, some of them, in the client's memory."""
         return self.sample(MOST_REPRESENTATIVE, 0).recorded
+
+    def representative_weights(self) -> None:
+        """None: every row stands for one subject."""
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The parameters go out, and sums come back; the order of the sum is fixed by the partitions."""

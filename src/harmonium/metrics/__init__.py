@@ -19,6 +19,7 @@ from harmonium.metrics.concordance import concordance_index, concordance_index_i
 from harmonium.metrics.energy import energy_score
 from harmonium.metrics.evaluation import evaluate
 from harmonium.metrics.multi_endpoint import global_concordance, joint_concordance, local_concordance
+from harmonium.metrics.routing import weighted_scorer
 from harmonium.metrics.scorers import (
     competing_concordance_scorer,
     concordance_index_ipcw_scorer,
@@ -70,4 +71,5 @@ __all__ = [
     "neg_integrated_incidence_brier_score_scorer",
     "scorers",
     "state_brier_score",
+    "weighted_scorer",
 ]

@@ -16,7 +16,7 @@ from harmonium.typing import Array, Booleans, Integers
 __all__ = ["IntegratedBrier", "at_times", "brier_score", "integrated", "integrated_brier_score", "inverse_probability"]
 
 
-def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> Array:
+def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None) -> Array:
     r"""Mean squared difference between predicted survival and what happened, weighted for the censoring.
 
     With G the distribution of the censoring, a subject with an event at :math:`T \le t` contributes :math:`S(t)^2 / G(T)`, one that
@@ -37,6 +37,8 @@ def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = Non
         By default the first.
     y_train : DataFrame or structured array, optional
         Where the distribution of the censoring is estimated; by default in ``y`` itself.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row of ``y`` stands; they also count in the distribution of the censoring, unless ``y_train`` is given.
 
     Returns
     -------
@@ -57,15 +59,17 @@ def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = Non
     >>> brier_score(y, [[0.5, 0.2], [0.9, 0.8], [0.8, 0.5], [0.9, 0.6]], [2.5, 5.0])
     array([0.0775 , 0.16375])
     """
-    return at_times(*observe(y, endpoint, y_train), survival, times)
+    return at_times(*observe(y, endpoint, y_train, sample_weight), survival, times)
 
 
-def integrated_brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> float:
+def integrated_brier_score(
+    y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None
+) -> float:
     """Mean over time of the Brier score, by the trapezoidal rule.
 
     Parameters
     ----------
-    y, survival, times, endpoint, y_train
+    y, survival, times, endpoint, y_train, sample_weight
         As in :func:`brier_score`. Times at which the Brier score cannot be estimated are left out, with a warning, so that the mean
         is over a shorter range.
 
@@ -81,7 +85,7 @@ def integrated_brier_score(y: Any, survival: Any, times: Any, *, endpoint: str |
     >>> round(integrated_brier_score(y, [[0.5, 0.2], [0.9, 0.8], [0.8, 0.5], [0.9, 0.6]], [2.5, 5.0]), 4)
     0.1206
     """
-    return integrated(*observe(y, endpoint, y_train), survival, times).value
+    return integrated(*observe(y, endpoint, y_train, sample_weight), survival, times).value
 
 
 def at_times(observed: Observed, train: Observed, survival: Any, times: Any) -> Array:
@@ -93,7 +97,7 @@ def at_times(observed: Observed, train: Observed, survival: Any, times: Any) -> 
         losses = _Losses(observed, train.censoring())
         for k in np.flatnonzero(usable):
             squared, counted = losses.at(times[k], survival[:, k])
-            scores[k] = squared.sum() / counted.sum()
+            scores[k] = squared.sum() / observed.weighted(counted).sum()
     return scores
 
 
@@ -124,7 +128,7 @@ class IntegratedBrier:
     times, columns : ndarray
         Distinct times at which the score can be estimated, and where they are among those of the predictions.
     n_counted : ndarray
-        Subjects that count at each of these times.
+        Subjects that count at each of these times, or their weight.
     end : float
         The last time in training: who was observed for longer is known to be event-free until then.
     censoring : ProductLimit
@@ -135,7 +139,7 @@ class IntegratedBrier:
     n_times: int
     times: Array
     columns: Integers
-    n_counted: Integers
+    n_counted: Any
     end: float
     censoring: ProductLimit
 
@@ -149,7 +153,7 @@ class IntegratedBrier:
         if distinct.size == 1:
             undefined(f"{metric} of {observed.name!r}", "only one time is left")
             distinct, first = distinct[:0], first[:0]
-        counted = np.array([cut.entered_before(time).sum() for time in distinct], dtype=np.int64)
+        counted = np.array([cut.weighted(cut.entered_before(time)).sum() for time in distinct])
         return cls(metric, times.size, distinct, np.flatnonzero(usable)[first], counted, end, train.censoring())
 
     def losses(self, observed: Observed, survival: Array) -> tuple[Array, Array]:
@@ -174,9 +178,9 @@ class IntegratedBrier:
             return Estimate(undefined(f"{self.metric} of {observed.name!r}", "predictions are missing or infinite"), np.nan)
         scores, influence, cut = sums / self.n_counted, own.copy(), observed.cut_at(self.end)
         for time, share, score, n_counted in zip(self.times, self._shares, scores, self.n_counted, strict=True):
-            influence -= (share / n_counted) * score * cut.entered_before(time)
-        n = influence.size
-        error = float(np.sqrt(n / (n - 1)) * np.linalg.norm(influence)) if n > 1 else np.nan
+            influence -= (share / n_counted) * score * cut.weighted(cut.entered_before(time))
+        n = cut.n_subjects
+        error = float(np.sqrt(n / (n - 1)) * np.linalg.norm(cut.per_subject(influence))) if n > 1 else np.nan
         return Estimate(float(self._shares @ scores), error)
 
     @property
@@ -198,7 +202,8 @@ class _Losses:
         counted = observed.entered_before(time)
         had_event, event_free = observed.event & (observed.time <= time), (observed.time > time) & counted
         weight = inverse_probability(self._censoring.between(self._entry, time))
-        return np.where(had_event, survival**2 * self._at_event, np.where(event_free, (1.0 - survival) ** 2 * weight, 0.0)), counted
+        squared = np.where(had_event, survival**2 * self._at_event, np.where(event_free, (1.0 - survival) ** 2 * weight, 0.0))
+        return observed.weighted(squared), counted
 
 
 def inverse_probability(probability: Array) -> Array:

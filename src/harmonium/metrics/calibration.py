@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 from harmonium.metrics.observed import Observed, as_predictions, observe
 from harmonium.metrics.undefined import undefined
+from harmonium.table.row_weights import total_or_count
 from harmonium.typing import Array
 
 __all__ = ["DCalibration", "calibration", "d_calibration"]
@@ -34,7 +35,7 @@ class DCalibration:
     proportions: Array
 
 
-def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins: int = 10) -> DCalibration:
+def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins: int = 10, sample_weight: Any = None) -> DCalibration:
     r"""Test whether predicted survival at the event is uniform, as it is if the model is right (Haider et al. 2020).
 
     With :math:`s_i = S_i(t_i)`, predicted survival at the observed time, a subject with an event counts in the bin that holds
@@ -57,6 +58,8 @@ def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins:
     endpoint : str, optional
         By default the first.
     n_bins : int
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands; the p-value takes their sum for the number of subjects.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def d_calibration(y: Any, survival: Any, *, endpoint: str | None = None, n_bins:
     >>> d_calibration(y, [0.9, 0.1, 0.75], n_bins=2)
     DCalibration(statistic=0.0370..., p_value=0.8473..., proportions=array([0.55555556, 0.44444444]))
     """
-    return calibration(observe(y, endpoint)[0], survival, n_bins)
+    return calibration(observe(y, endpoint, sample_weight=sample_weight)[0], survival, n_bins)
 
 
 def calibration(observed: Observed, survival: Any, n_bins: int) -> DCalibration:
@@ -90,17 +93,18 @@ def calibration(observed: Observed, survival: Any, n_bins: int) -> DCalibration:
     if (survival < 0.0).any() or (survival > 1.0).any():
         raise ValueError(f"survival must lie between 0 and 1; found {survival.min():g} to {survival.max():g}")
     at_event = np.minimum((survival[observed.event] * n_bins).astype(int), n_bins - 1)
-    counts = np.bincount(at_event, minlength=n_bins) + _spread(survival[~observed.event], n_bins)
-    expected = survival.size / n_bins
+    of_events, of_others = (None if observed.weight is None else observed.weight[rows] for rows in (observed.event, ~observed.event))
+    counts = np.bincount(at_event, of_events, minlength=n_bins) + _spread(survival[~observed.event], n_bins, of_others)
+    expected = observed.n_subjects / n_bins
     statistic = float(np.sum((counts - expected) ** 2) / expected)
-    return DCalibration(statistic, float(chi2.sf(statistic, n_bins - 1)), counts / survival.size)
+    return DCalibration(statistic, float(chi2.sf(statistic, n_bins - 1)), counts / observed.n_subjects)
 
 
-def _spread(survival: Array, n_bins: int) -> Array:
+def _spread(survival: Array, n_bins: int, weights: Array | None) -> Array:
     """Censored subjects' parts in every bin, summed."""
     positive = survival[survival > 0.0, None]
     edges = np.arange(n_bins + 1) / n_bins
     parts = np.diff(np.minimum(edges, positive), axis=1) / positive
-    out: Array = parts.sum(axis=0)
-    out[0] += np.count_nonzero(survival == 0.0)
+    out: Array = parts.sum(axis=0) if weights is None else weights[survival > 0.0] @ parts
+    out[0] += total_or_count(survival == 0.0, weights)
     return out

@@ -12,7 +12,7 @@ import numpy as np
 
 from harmonium.metrics.brier import IntegratedBrier, inverse_probability
 from harmonium.metrics.concordance import harrell
-from harmonium.metrics.observed import Estimate, Observed, right_censored
+from harmonium.metrics.observed import Estimate, Observed, mean_of, right_censored
 from harmonium.metrics.undefined import undefined
 from harmonium.table.aalen_johansen import AalenJohansen
 from harmonium.table.endpoints import Endpoints, parse_endpoints
@@ -58,12 +58,12 @@ class Competing:
     def censoring(self) -> ProductLimit:
         """The distribution of the censoring."""
         own = self.observed
-        return ProductLimit.of_censoring(own.time, own.event | self.other, own.entry if own.has_late_entry else None)
+        return ProductLimit.of_censoring(own.time, own.event | self.other, own.entry if own.has_late_entry else None, own.weight)
 
     def incidence(self) -> AalenJohansen:
         """The Aalen-Johansen estimate."""
         own = self.observed
-        return AalenJohansen.of(own.time, own.event, self.other, own.entry if own.has_late_entry else None)
+        return AalenJohansen.of(own.time, own.event, self.other, own.entry if own.has_late_entry else None, own.weight)
 
 
 def is_prevented(known: Endpoints, endpoint: str) -> bool:
@@ -71,9 +71,9 @@ def is_prevented(known: Endpoints, endpoint: str) -> bool:
     return any(name != endpoint for name in known.terminal)
 
 
-def competing(known: Endpoints, endpoint: str | None = None) -> Competing:
-    """An endpoint of a table in which some are terminal."""
-    observed = right_censored(known, endpoint)
+def competing(known: Endpoints, endpoint: str | None = None, sample_weight: Any = None) -> Competing:
+    """An endpoint of a table in which some are terminal, and whose rows may have weights."""
+    observed = right_censored(known, endpoint, sample_weight=sample_weight)
     time, other = observed.time.copy(), np.zeros(observed.time.size, dtype=bool)
     for name in known.terminal:
         if name != observed.name:
@@ -85,7 +85,7 @@ def competing(known: Endpoints, endpoint: str | None = None) -> Competing:
     return Competing(replace(observed, time=time), other)
 
 
-def aalen_johansen(y: Any, times: Any, *, endpoint: str | None = None) -> Array:
+def aalen_johansen(y: Any, times: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> Array:
     """The Aalen-Johansen estimate of an endpoint's cumulative incidence at some times.
 
     Parameters
@@ -95,11 +95,15 @@ def aalen_johansen(y: Any, times: Any, *, endpoint: str | None = None) -> Array:
     times : array_like
     endpoint : str, optional
         By default the first.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands.
     """
-    return competing(parse_endpoints(y), endpoint).incidence().at(times)
+    return competing(parse_endpoints(y), endpoint, sample_weight).incidence().at(times)
 
 
-def incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> Array:
+def incidence_brier_score(
+    y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None
+) -> Array:
     r"""Mean squared difference between predicted cumulative incidence and what happened, weighted for the censoring.
 
     Parameters
@@ -113,20 +117,25 @@ def incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str |
         By default the first.
     y_train : DataFrame, optional
         Where the distribution of the censoring is estimated; by default in ``y``.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row of ``y`` stands.
 
     Returns
     -------
     ndarray of shape (n_times,)
     """
-    own, train = _pair(y, endpoint, y_train)
+    own, train = _pair(y, endpoint, y_train, sample_weight)
     at = np.atleast_1d(np.asarray(times, dtype=np.float64))
     predicted = np.asarray(incidence, dtype=np.float64)[own.observed.rows]
-    return np.array([_losses(own, train.censoring(), predicted[:, k], time).mean() for k, time in enumerate(at)])
+    losses = (_losses(own, train.censoring(), predicted[:, k], time) for k, time in enumerate(at))
+    return np.array([np.average(values, weights=own.observed.weight) for values in losses])
 
 
-def integrated_incidence_brier_score(y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None) -> float:
+def integrated_incidence_brier_score(
+    y: Any, incidence: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None
+) -> float:
     """Mean over time of :func:`harmonium.metrics.incidence_brier_score`, by the trapezoidal rule."""
-    own, train = _pair(y, endpoint, y_train)
+    own, train = _pair(y, endpoint, y_train, sample_weight)
     return integrated(own, train, np.asarray(incidence, dtype=np.float64), np.atleast_1d(np.asarray(times, dtype=np.float64))).value
 
 
@@ -142,11 +151,10 @@ def integrated(own: Competing, train: Competing, incidence: Array, times: Array)
     censoring = train.censoring()
     losses = np.column_stack([_losses(own, censoring, predicted[:, k], time) for k, time in enumerate(usable.times)])
     of_subjects = np.trapezoid(losses, usable.times, axis=1) / (usable.times[-1] - usable.times[0])
-    n = of_subjects.size
-    return Estimate(float(of_subjects.mean()), float(of_subjects.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan)
+    return mean_of(of_subjects, own.observed.weight)
 
 
-def competing_concordance(y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None) -> float:
+def competing_concordance(y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None) -> float:
     """Concordance of a risk with the order of events, where another event may prevent them.
 
     A subject with the event at t is compared with those who have had none until t, and with those who can have none any more; each pair
@@ -162,12 +170,14 @@ def competing_concordance(y: Any, risk: Any, *, endpoint: str | None = None, y_t
         By default the first.
     y_train : DataFrame, optional
         Where the distribution of the censoring is estimated; by default in ``y``.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row of ``y`` stands.
 
     References
     ----------
     Wolbers, Blanche, Koller, Witteman and Gerds, Concordance for prognostic models with competing risks, Biostatistics 15 (2014).
     """
-    own, train = _pair(y, endpoint, y_train)
+    own, train = _pair(y, endpoint, y_train, sample_weight)
     return weighted_concordance(own, train, np.asarray(risk, dtype=np.float64))
 
 
@@ -183,6 +193,8 @@ def weighted_concordance(own: Competing, train: Competing, risk: Array) -> float
         later = (observed.time > time) | ((observed.time == time) & ~observed.event & ~own.other)
         never = own.other & (observed.time <= time)
         weight = np.where(later, mine**2, np.where(never, mine * remaining, 0.0))
+        if observed.weight is not None:
+            weight = weight * observed.weight[part, None] * observed.weight
         difference = risk[part, None] - risk
         agreeing += float(np.sum(weight * np.where(np.abs(difference) <= 1e-8, 0.5, difference > 0.0)))
         compared += float(weight.sum())
@@ -194,8 +206,8 @@ def unweighted_concordance(own: Competing, risk: Array) -> Estimate:
     return harrell(own.forever(), risk, with_error=True)
 
 
-def _pair(y: Any, endpoint: str | None, y_train: Any) -> tuple[Competing, Competing]:
-    own = competing(parse_endpoints(y), endpoint)
+def _pair(y: Any, endpoint: str | None, y_train: Any, sample_weight: Any) -> tuple[Competing, Competing]:
+    own = competing(parse_endpoints(y), endpoint, sample_weight)
     return own, own if y_train is None else competing(parse_endpoints(y_train), endpoint)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from harmonium.errors import CompetingWarning, MetricWarning, silenced
 from harmonium.metrics.competing import competing, integrated, unweighted_concordance, weighted_concordance
-from harmonium.metrics.observed import something_observed
+from harmonium.metrics.observed import counts_of
 from harmonium.metrics.predictions import Predictions
 from harmonium.metrics.times import grid_of
 from harmonium.table.endpoints import Endpoints
@@ -16,9 +16,11 @@ from harmonium.table.endpoints import Endpoints
 __all__ = ["competing_row"]
 
 
-def competing_row(known: Endpoints, e: int, train: Endpoints | None, predictions: Predictions, times: Any) -> dict[str, float]:
+def competing_row(
+    known: Endpoints, e: int, train: Endpoints | None, predictions: Predictions, times: Any, sample_weight: Any = None
+) -> dict[str, float]:
     """All metrics but the likelihood."""
-    own = competing(known, known.names[e])
+    own = competing(known, known.names[e], sample_weight)
     own_train = own if train is None else competing(train, known.names[e])
     if own.observed.has_late_entry:
         raise ValueError(
@@ -34,8 +36,7 @@ def competing_row(known: Endpoints, e: int, train: Endpoints | None, predictions
     with silenced(MetricWarning):  # the same as those of the model's own score
         null_score = integrated(own, own_train, null, grid)
     return {
-        "rows": int(something_observed(known)[:, e].sum()),
-        "events": int(known.event[:, e].sum()),
+        **counts_of(known, e, sample_weight),
         "concordance": found.value,
         "concordance_se": found.standard_error,
         "concordance_ipcw": weighted_concordance(own, own_train, risk),

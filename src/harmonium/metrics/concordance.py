@@ -15,7 +15,7 @@ from harmonium.typing import Array, Booleans
 __all__ = ["concordance_index", "concordance_index_ipcw", "harrell", "uno"]
 
 
-def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None) -> float:
+def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> float:
     """Harrell's concordance index: how often, of two subjects, the one with the higher risk has the event first.
 
     Two subjects can be compared if one has an event while the other is under observation and remains event-free; a subject censored at
@@ -30,6 +30,8 @@ def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None) -> floa
         Higher means sooner.
     endpoint : str, optional
         By default the first.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands: a pair counts with the product of both weights.
 
     Returns
     -------
@@ -43,10 +45,12 @@ def concordance_index(y: Any, risk: Any, *, endpoint: str | None = None) -> floa
     >>> concordance_index(y, [0.9, 0.1, 0.9])
     0.75
     """
-    return harrell(observe(y, endpoint)[0], risk).value
+    return harrell(observe(y, endpoint, sample_weight=sample_weight)[0], risk).value
 
 
-def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None, tau: float | None = None) -> float:
+def concordance_index_ipcw(
+    y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None, tau: float | None = None, sample_weight: Any = None
+) -> float:
     r"""Uno's concordance index: pairs are weighted by the inverse probability of not being censored.
 
     With G the distribution of the censoring, an event at t has the weight :math:`G(t)^{-2}`: both subjects of a pair remained
@@ -65,6 +69,8 @@ def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_
     tau : float, optional
         Only events before this time count. Events beyond the reach of the censoring estimate (its last time, or before it if its
         last subject was censored) never do; a warning says so.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row of ``y`` stands; they also count in the distribution of the censoring, unless ``y_train`` is given.
 
     Returns
     -------
@@ -83,7 +89,7 @@ def concordance_index_ipcw(y: Any, risk: Any, *, endpoint: str | None = None, y_
     >>> round(concordance_index_ipcw(y, [0.9, 0.1, 0.1, 0.9]), 4)
     0.4762
     """
-    return uno(*observe(y, endpoint, y_train), risk, tau=tau).value
+    return uno(*observe(y, endpoint, y_train, sample_weight), risk, tau=tau).value
 
 
 def harrell(observed: Observed, risk: Any, *, with_error: bool = False) -> Estimate:
@@ -93,7 +99,7 @@ def harrell(observed: Observed, risk: Any, *, with_error: bool = False) -> Estim
     reason = _obstacle(observed, risk)
     if reason:
         return Estimate(undefined(metric, reason), np.nan)
-    ones = np.ones(risk.size)
+    ones = observed.weighted(np.ones(risk.size))
     return _index(metric, observed, risk, observed.event, ones, ones, with_error)
 
 
@@ -121,7 +127,7 @@ def uno(observed: Observed, train: Observed, risk: Any, *, tau: float | None = N
     reference = censoring.without_losses()
     weight = np.divide(1.0, uncensored * reference.at(observed.time), out=np.zeros(risk.size), where=counted)
     at_entry = np.where(observed.entry > 0.0, reference.at(observed.entry), 1.0)
-    return _index(metric, observed, risk, counted, weight, at_entry, with_error)
+    return _index(metric, observed, risk, counted, observed.weighted(weight), observed.weighted(at_entry), with_error)
 
 
 def _obstacle(observed: Observed, risk: Array) -> str:
@@ -150,4 +156,4 @@ def _index(metric: str, observed: Observed, risk: Array, counted: Booleans, weig
         return Estimate(index, np.nan)
     other = pairs.by_comparator(weight)
     influence = weight * (sums.agreeing - index * sums.compared) + mass * (other.agreeing - index * other.compared)
-    return Estimate(index, float(np.linalg.norm(influence)) / compared)
+    return Estimate(index, float(np.linalg.norm(observed.per_subject(influence))) / compared)

@@ -13,11 +13,12 @@ from harmonium.metrics.calibration import calibration
 from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.competing_evaluation import competing_row
 from harmonium.metrics.concordance import harrell, uno
-from harmonium.metrics.observed import Estimate, Observed, place_of, right_censored, something_observed
+from harmonium.metrics.observed import Estimate, Observed, counts_of, mean_of, place_of, right_censored, something_observed
 from harmonium.metrics.predictions import Predictions, unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
 
 __all__ = ["endpoint_log_likelihood", "evaluate", "evaluation_row", "mean_log_likelihood"]
@@ -34,6 +35,7 @@ def evaluate(
     given: Any = None,
     n_bins: int = 10,
     likelihood: bool = True,
+    sample_weight: Any = None,
 ) -> pd.DataFrame:
     """Compare the predictions of a model with what happened: discrimination, accuracy and calibration of every endpoint.
 
@@ -59,6 +61,9 @@ def evaluate(
         Of D-calibration.
     likelihood : bool
         Whether the log-likelihood is found, which takes long for a model whose answers are sampled.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row of ``y`` stands, 0 for none. Standard errors take the sum for the number of subjects. The
+        distribution of the censoring and the Kaplan-Meier curve count weights too, unless ``y_train`` is given.
 
     Returns
     -------
@@ -109,15 +114,17 @@ def evaluate(
     rows = []
     for e, name in zip(places, names, strict=True):
         if is_prevented(known, name):
-            rows.append(competing_row(known, e, train, predictions, times) | _columns("log_likelihood", Estimate(np.nan, np.nan)))
+            rows.append(
+                competing_row(known, e, train, predictions, times, sample_weight) | _columns("log_likelihood", Estimate(np.nan, np.nan))
+            )
             continue
-        observed = right_censored(known, name)
+        observed = right_censored(known, name, sample_weight=sample_weight)
         own_train, grid = observed if train is None else right_censored(train, name), grid_of(observed, times)
         brier = integrated(observed, own_train, predictions.survival(observed, grid), grid)
         risk, own_survival = predictions.risk(observed), predictions.own_survival(observed)
-        row = evaluation_row(known, e, observed, own_train, grid, n_bins, risk, own_survival, brier)
+        row = evaluation_row(known, e, observed, own_train, grid, n_bins, risk, own_survival, brier) | counts_of(known, e, sample_weight)
         values = endpoint_log_likelihood(model, X, y, known, e) if with_likelihood else None
-        rows.append(row | _columns("log_likelihood", mean_log_likelihood(known, e, values)))
+        rows.append(row | _columns("log_likelihood", mean_log_likelihood(known, e, values, sample_weight)))
     return pd.DataFrame(rows, index=pd.Index(names, name="endpoint"))
 
 
@@ -135,8 +142,7 @@ def evaluation_row(
     """Of one endpoint, all but the likelihood; ``risk`` and ``own_survival`` are of all rows."""
     calibrated = calibration(observed, own_survival, n_bins)
     return {
-        "rows": int(something_observed(known)[:, e].sum()),
-        "events": int(known.event[:, e].sum()),
+        **counts_of(known, e),
         **_columns("concordance", harrell(observed, risk, with_error=True)),
         **_columns("concordance_ipcw", uno(observed, train, risk, with_error=True)),
         **_columns("integrated_brier_score", brier),
@@ -165,16 +171,19 @@ def endpoint_log_likelihood(model: Any, X: Any, y: Any, known: Endpoints, e: int
     return np.asarray(model.log_likelihood(X, only), dtype=np.float64)
 
 
-def mean_log_likelihood(known: Endpoints, e: int, of_rows: Array | None) -> Estimate:
+def mean_log_likelihood(known: Endpoints, e: int, of_rows: Array | None, sample_weight: Any = None) -> Estimate:
     """The mean over rows in which something is known of an endpoint; NaN if it was not asked for."""
     if of_rows is None:
         return Estimate(np.nan, np.nan)
-    values = of_rows[something_observed(known)[:, e]]
+    weights = parse_weights(sample_weight, of_rows.size)
+    rows = something_observed(known)[:, e] & (True if weights is None else weights > 0.0)
+    values = of_rows[rows]
     if not values.size or np.isnan(values).any():
         reason = "it is missing for some rows" if values.size else "there are no rows"
         return Estimate(undefined(f"the mean log-likelihood of {known.names[e]!r}", reason), np.nan)
-    finite = values.size > 1 and bool(np.isfinite(values).all())
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)) if finite else np.nan)
+    if not np.isfinite(values).all():
+        return Estimate(float(values.mean()), np.nan)
+    return mean_of(values, None if weights is None else weights[rows])
 
 
 def _only(known: Endpoints, e: int, names: Any, index: Any) -> pd.DataFrame:

@@ -17,12 +17,13 @@ from harmonium.metrics.observed import as_predictions, right_censored
 from harmonium.metrics.pairs import TIED
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array, Booleans
 
 __all__ = ["global_concordance", "joint_concordance", "local_concordance", "mean_of_defined"]
 
 
-def global_concordance(y: Any, risk: Any) -> float:
+def global_concordance(y: Any, risk: Any, *, sample_weight: Any = None) -> float:
     r"""Concordance between subjects, averaged over endpoints: :math:`\frac{1}{K} \sum_k C_k` with Harrell's :math:`C_k`.
 
     Tjandra, He and Wiens (2021) call this global: subjects are ordered event by event. Every endpoint has the same weight, however
@@ -34,6 +35,8 @@ def global_concordance(y: Any, risk: Any) -> float:
         As in :func:`harmonium.metrics.concordance_index`.
     risk : array_like of shape (n_rows, n_endpoints)
         Higher means sooner; scales may differ between endpoints.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands.
 
     Returns
     -------
@@ -56,7 +59,8 @@ def global_concordance(y: Any, risk: Any) -> float:
     """
     known = parse_endpoints(y)
     risk = as_predictions(risk, *known.lower.shape)
-    return mean_of_defined([harrell(right_censored(known, name), risk[:, e]).value for e, name in enumerate(known.names)])
+    observed = [right_censored(known, name, sample_weight=sample_weight) for name in known.names]
+    return mean_of_defined([harrell(own, risk[:, e]).value for e, own in enumerate(observed)])
 
 
 def mean_of_defined(values: list[float]) -> float:
@@ -71,7 +75,7 @@ def mean_of_defined(values: list[float]) -> float:
     return float(np.mean(defined)) if defined else float("nan")
 
 
-def local_concordance(y: Any, times: Any) -> float:
+def local_concordance(y: Any, times: Any, *, sample_weight: Any = None) -> float:
     r"""Concordance within subjects: how often, of two events of one subject, the one predicted first comes first.
 
     With :math:`A = \{(i, k, l)\}` where event k of subject i is known to precede its event l, and predicted times :math:`\hat t`,
@@ -88,6 +92,8 @@ def local_concordance(y: Any, times: Any) -> float:
         What :func:`harmonium.endpoints` returns. Times censored or known to an interval count where they settle the order.
     times : array_like of shape (n_rows, n_endpoints)
         Predicted times, or anything else that is higher for later events and has one scale for all endpoints. May be infinite.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands.
 
     Returns
     -------
@@ -108,13 +114,18 @@ def local_concordance(y: Any, times: Any) -> float:
     metric = "the local concordance"
     if np.isnan(times).any():
         return undefined(metric, "predictions are missing")
+    weights = parse_weights(sample_weight, len(times))
     first = _known_to_precede(known, np.s_[:, :, None], np.s_[:, None, :])
+    if weights is not None:
+        first &= (weights > 0.0)[:, None, None]
     earlier, later = times[:, :, None], times[:, None, :]
     agreement = (earlier < later) + 0.5 * (earlier == later)
-    return float(agreement[first].mean()) if first.any() else undefined(metric, "no two events of a subject can be compared")
+    if not first.any():
+        return undefined(metric, "no two events of a subject can be compared")
+    return float(np.average(agreement[first], weights=None if weights is None else weights[first.nonzero()[0]]))
 
 
-def joint_concordance(y: Any, risk: Any) -> float:
+def joint_concordance(y: Any, risk: Any, *, sample_weight: Any = None) -> float:
     r"""Concordance of all endpoints at once: how often the order of two subjects is predicted rightly for every endpoint.
 
     A pair of subjects counts if its order is known for every endpoint; the orders need not agree: one may relapse first and the
@@ -134,6 +145,8 @@ def joint_concordance(y: Any, risk: Any) -> float:
         What :func:`harmonium.endpoints` returns. Times censored or known to an interval count where they settle the order.
     risk : array_like of shape (n_rows, n_endpoints)
         Higher means sooner; scales may differ between endpoints.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands: a pair counts with the product of both weights.
 
     Returns
     -------
@@ -154,14 +167,17 @@ def joint_concordance(y: Any, risk: Any) -> float:
     metric = "the joint concordance"
     if not np.isfinite(risk).all():
         return undefined(metric, "predictions are missing or infinite")
-    total, n_pairs = 0.0, 0
+    weights = parse_weights(sample_weight, len(risk))
+    weights = np.ones(len(risk)) if weights is None else weights
+    total, n_pairs = 0.0, 0.0
     for i in range(len(risk) - 1):  # subject by subject, so that memory does not grow with the square of their number
         one, others = np.s_[i : i + 1], np.s_[i + 1 :]
         sooner, later = _known_to_precede(known, one, others), _known_to_precede(known, others, one)
         comparable = (sooner | later).all(axis=1)
         agreement = _agreement(risk[one] - risk[others], sooner)
-        total += float(agreement[comparable].prod(axis=1).sum())
-        n_pairs += int(comparable.sum())
+        number = weights[i] * weights[others][comparable]
+        total += float(np.sum(number * agreement[comparable].prod(axis=1)))
+        n_pairs += float(number.sum())
     return total / n_pairs if n_pairs else undefined(metric, "no two subjects can be compared for every endpoint")
 
 

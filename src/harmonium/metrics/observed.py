@@ -17,6 +17,7 @@ import numpy as np
 from harmonium.errors import MetricWarning, warn
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit
+from harmonium.table.row_weights import parse_weights, total_or_count, words_of_weight
 from harmonium.typing import Array, Booleans
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "Observed",
     "as_predictions",
     "count",
+    "counts_of",
     "interval_censored",
+    "mean_of",
     "observe",
     "place_of",
     "right_censored",
@@ -51,6 +54,8 @@ class Observed:
         Whether the event was seen, when the subject was last observed, and since when (0 means from the start).
     rows : ndarray of bool
         Which rows of the table these are.
+    weight : ndarray or None
+        For how many subjects each stands; None if for one each.
     """
 
     name: str
@@ -58,6 +63,20 @@ class Observed:
     time: Array
     entry: Array
     rows: Booleans
+    weight: Array | None = None
+
+    @property
+    def n_subjects(self) -> float:
+        """How many there are, or their weight."""
+        return self.time.size if self.weight is None else float(self.weight.sum())
+
+    def weighted(self, values: Any) -> Any:
+        """Values times weights."""
+        return values if self.weight is None else values * self.weight
+
+    def per_subject(self, influence: Array) -> Array:
+        """Influences of rows such that the sum of their squares is that of the influences of all subjects for which they stand."""
+        return influence if self.weight is None else influence / np.sqrt(self.weight)
 
     @property
     def has_late_entry(self) -> bool:
@@ -75,7 +94,8 @@ class Observed:
         rows = self.rows.copy()
         rows[rows] = kept
         time, event = self.time[kept], self.event[kept]
-        return Observed(self.name, event & (time <= end), np.minimum(time, end), self.entry[kept], rows)
+        weight = None if self.weight is None else self.weight[kept]
+        return Observed(self.name, event & (time <= end), np.minimum(time, end), self.entry[kept], rows, weight)
 
     def in_table(self, values: Array) -> Array:
         """Values of these subjects in all rows of the table, 0 in the others."""
@@ -85,23 +105,23 @@ class Observed:
 
     def kaplan_meier(self) -> ProductLimit:
         """The Kaplan-Meier curve."""
-        return ProductLimit.of_events(self.time, self.event, self._late_entry())
+        return ProductLimit.of_events(self.time, self.event, self._late_entry(), self.weight)
 
     def censoring(self) -> ProductLimit:
         """The distribution of the censoring, as a product-limit curve."""
-        return ProductLimit.of_censoring(self.time, self.event, self._late_entry())
+        return ProductLimit.of_censoring(self.time, self.event, self._late_entry(), self.weight)
 
     def _late_entry(self) -> Array | None:
         return self.entry if self.has_late_entry else None
 
 
-def observe(y: Any, endpoint: str | None = None, y_train: Any = None) -> tuple[Observed, Observed]:
-    """An endpoint of a table, and where its censoring is estimated: in ``y_train`` or in the same rows."""
-    observed = right_censored(parse_endpoints(y), endpoint)
+def observe(y: Any, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None) -> tuple[Observed, Observed]:
+    """An endpoint of a table, whose rows may have weights, and where its censoring is estimated: in ``y_train`` or in the same rows."""
+    observed = right_censored(parse_endpoints(y), endpoint, sample_weight=sample_weight)
     return observed, observed if y_train is None else right_censored(parse_endpoints(y_train), endpoint)
 
 
-def right_censored(known: Endpoints, endpoint: str | None = None, *, quiet: bool = False) -> Observed:
+def right_censored(known: Endpoints, endpoint: str | None = None, *, quiet: bool = False, sample_weight: Any = None) -> Observed:
     """Events and right-censored times of an endpoint; by default of the first. Unless ``quiet``, rows left out are warned of.
 
     Examples
@@ -112,12 +132,15 @@ def right_censored(known: Endpoints, endpoint: str | None = None, *, quiet: bool
     array([2., 3.])
     """
     e = place_of(known.names, endpoint)
-    between = interval_censored(known)[:, e]
+    weights = parse_weights(sample_weight, len(known.lower))
+    counted = np.ones(len(known.lower), dtype=bool) if weights is None else weights > 0.0
+    between = interval_censored(known)[:, e] & counted
     if between.any() and not quiet:
         verb = "is left out: its" if between.sum() == 1 else "are left out: their"
         warn(f"{count(between.sum(), 'row')} of {known.names[e]!r} {verb} event lies between two times", MetricWarning)
-    rows = ~between & something_observed(known)[:, e]
-    return Observed(known.names[e], known.event[rows, e], known.lower[rows, e], known.entry[rows, e], rows)
+    rows = ~between & something_observed(known)[:, e] & counted
+    weight = None if weights is None else weights[rows]
+    return Observed(known.names[e], known.event[rows, e], known.lower[rows, e], known.entry[rows, e], rows, weight)
 
 
 def something_observed(known: Endpoints) -> Booleans:
@@ -126,10 +149,35 @@ def something_observed(known: Endpoints) -> Booleans:
     return out
 
 
+def counts_of(known: Endpoints, e: int, sample_weight: Any = None) -> dict[str, float]:
+    """Rows in which something is known of an endpoint and events seen at a time; their weight, if rows have weights."""
+    weights = parse_weights(sample_weight, len(known.lower))
+    chosen = {"rows": something_observed(known)[:, e], "events": known.event[:, e]}
+    return {name: words_of_weight(total_or_count(rows, weights)) for name, rows in chosen.items()}
+
+
 def interval_censored(known: Endpoints) -> Booleans:
     """Where the event has happened, but its time is not known exactly."""
     out: Booleans = (known.lower < known.upper) & np.isfinite(known.upper)
     return out
+
+
+def mean_of(values: Array, weights: Array | None = None) -> Estimate:
+    """The mean over subjects, with its standard error; rows may stand for several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean_of(np.array([1.0, 4.0]), np.array([2.0, 1.0])) == mean_of(np.array([1.0, 1.0, 4.0]))
+    True
+    """
+    if weights is None:
+        n = values.size
+        return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan)
+    total = float(weights.sum())
+    mean = float(weights @ values / total)
+    spread = float(weights @ (values - mean) ** 2)
+    return Estimate(mean, float(np.sqrt(spread / (total - 1.0) / total)) if total > 1.0 else np.nan)
 
 
 def as_predictions(values: Any, n_rows: int, n_columns: int | None = None) -> Array:

@@ -16,6 +16,9 @@ distribution of the censoring is estimated in the test fold, unless ``y_train`` 
 The estimator is asked for ``prognosis(X)`` if it has that, otherwise for ``predict(X, endpoint=)`` and
 ``predict_survival_function(X, endpoint=, times=, return_array=True)``; further for ``log_likelihood(X, y)`` or ``draw_times(X, n_draws=,
 random_state=)`` (with ``given=`` if subjects entered late). Nothing else is assumed of it.
+
+All but that of the energy score take ``sample_weight=``; :func:`harmonium.metrics.weighted_scorer` lets ``cross_validate`` and
+``GridSearchCV`` pass it on.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from harmonium.metrics.predictions import Predictions
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
 
 __all__ = [
@@ -60,24 +64,24 @@ _N_TIMES = 60
 """Times over which the area under a curve is found."""
 
 
-def competing_concordance_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None) -> float:
+def competing_concordance_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> float:
     """Concordance where a terminal event may prevent the endpoint; see :func:`harmonium.metrics.competing_concordance`."""
-    own = competing(parse_endpoints(y), endpoint)
+    own = competing(parse_endpoints(y), endpoint, sample_weight)
     return weighted_concordance(own, own, Predictions(estimator, X).risk(own.observed))
 
 
 def neg_integrated_incidence_brier_score_scorer(
-    estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, times: Any = CENTRAL
+    estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, times: Any = CENTRAL, sample_weight: Any = None
 ) -> float:
     """Minus the integrated Brier score of incidences; see :func:`harmonium.metrics.integrated_incidence_brier_score`."""
-    own = competing(parse_endpoints(y), endpoint)
+    own = competing(parse_endpoints(y), endpoint, sample_weight)
     grid = grid_of(own.observed, times)
     with silenced(CompetingWarning):
         incidence = 1.0 - Predictions(estimator, X).survival(own.observed, grid)
     return -integrated_competing(own, own, incidence, grid).value
 
 
-def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None) -> float:
+def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> float:
     """Harrell's concordance index of ``predict``; see :func:`harmonium.metrics.concordance_index`.
 
     Examples
@@ -89,57 +93,68 @@ def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | 
     >>> cross_validate(model, X, y, scoring=concordance_index_scorer, cv=2)["test_score"].shape
     (2,)
     """
-    observed, _ = observe(y, endpoint)
+    observed, _ = observe(y, endpoint, sample_weight=sample_weight)
     return harrell(observed, Predictions(estimator, X).risk(observed)).value
 
 
 def concordance_index_ipcw_scorer(
-    estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, y_train: Any = None, tau: float | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    endpoint: str | None = None,
+    y_train: Any = None,
+    tau: float | None = None,
+    sample_weight: Any = None,
 ) -> float:
     """Uno's concordance index of ``predict``; see :func:`harmonium.metrics.concordance_index_ipcw`."""
-    observed, train = observe(y, endpoint, y_train)
+    observed, train = observe(y, endpoint, y_train, sample_weight)
     return uno(observed, train, Predictions(estimator, X).risk(observed), tau=tau).value
 
 
-def neg_brier_score_scorer(estimator: Any, X: Any, y: Any, *, time: float, endpoint: str | None = None, y_train: Any = None) -> float:
+def neg_brier_score_scorer(
+    estimator: Any, X: Any, y: Any, *, time: float, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None
+) -> float:
     """Minus the Brier score at a time; see :func:`harmonium.metrics.brier_score`."""
-    observed, train = observe(y, endpoint, y_train)
+    observed, train = observe(y, endpoint, y_train, sample_weight)
     at = np.array([time], dtype=np.float64)
     return -float(at_times(observed, train, Predictions(estimator, X).survival(observed, at), at)[0])
 
 
 def neg_integrated_brier_score_scorer(
-    estimator: Any, X: Any, y: Any, *, times: Any = CENTRAL, endpoint: str | None = None, y_train: Any = None
+    estimator: Any, X: Any, y: Any, *, times: Any = CENTRAL, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None
 ) -> float:
     """Minus the integrated Brier score; see :func:`harmonium.metrics.integrated_brier_score`.
 
     By default it is taken over :func:`harmonium.metrics.central_times` of ``y``, which differ from fold to fold.
     """
-    observed, train = observe(y, endpoint, y_train)
+    observed, train = observe(y, endpoint, y_train, sample_weight)
     grid = grid_of(observed, times)
     return -integrated(observed, train, Predictions(estimator, X).survival(observed, grid), grid).value
 
 
-def neg_d_calibration_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, n_bins: int = 10) -> float:
+def neg_d_calibration_scorer(
+    estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, n_bins: int = 10, sample_weight: Any = None
+) -> float:
     """Minus the statistic of D-calibration; see :func:`harmonium.metrics.d_calibration`.
 
     For a calibrated model it is about 1 - n_bins on average, and closer to 0 the more subjects are censored.
     """
-    observed, _ = observe(y, endpoint)
+    observed, _ = observe(y, endpoint, sample_weight=sample_weight)
     return -calibration(observed, Predictions(estimator, X).own_survival(observed), n_bins).statistic
 
 
-def global_concordance_scorer(estimator: Any, X: Any, y: Any) -> float:
+def global_concordance_scorer(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
     """Concordance between subjects by ``predict``, averaged over endpoints; see :func:`harmonium.metrics.global_concordance`."""
-    return global_concordance(y, _risks(estimator, X, y))
+    return global_concordance(y, _risks(estimator, X, y), sample_weight=sample_weight)
 
 
-def joint_concordance_scorer(estimator: Any, X: Any, y: Any) -> float:
+def joint_concordance_scorer(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
     """Concordance of all endpoints at once by ``predict``; see :func:`harmonium.metrics.joint_concordance`."""
-    return joint_concordance(y, _risks(estimator, X, y))
+    return joint_concordance(y, _risks(estimator, X, y), sample_weight=sample_weight)
 
 
-def local_concordance_scorer(estimator: Any, X: Any, y: Any) -> float:
+def local_concordance_scorer(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
     """Concordance within subjects; see :func:`harmonium.metrics.local_concordance`.
 
     The predicted time of an event is its mean up to the last observed time of any endpoint in ``y``, that is, the area under its
@@ -149,15 +164,18 @@ def local_concordance_scorer(estimator: Any, X: Any, y: Any) -> float:
     last = np.max(np.where(np.isfinite(known.upper), known.upper, known.lower), initial=0.0)
     grid = np.linspace(0.0, last, _N_TIMES)
     curves = (predictions.curves(name, grid, known.entry[:, e]) for e, name in enumerate(known.names))
-    return local_concordance(y, np.column_stack([trapezoid(curve, grid, axis=1) for curve in curves]))
+    return local_concordance(y, np.column_stack([trapezoid(curve, grid, axis=1) for curve in curves]), sample_weight=sample_weight)
 
 
-def log_likelihood_scorer(estimator: Any, X: Any, y: Any) -> float:
+def log_likelihood_scorer(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
     """Mean log-likelihood of the endpoints, all together, given the covariates, in the unit of the times (eq. 8 and eq. 9)."""
     rows = np.asarray(estimator.log_likelihood(X, y), dtype=np.float64)
+    weights = parse_weights(sample_weight, rows.size)
+    if weights is not None:
+        rows, weights = rows[weights > 0.0], weights[weights > 0.0]
     if not rows.size or np.isnan(rows).any():
         return undefined("the mean log-likelihood", "it is missing for some rows" if rows.size else "there are no rows")
-    return float(rows.mean())
+    return float(np.average(rows, weights=weights))
 
 
 def neg_energy_score_scorer(estimator: Any, X: Any, y: Any, *, n_draws: int = 100, random_state: Any = 0, y_train: Any = None) -> float:

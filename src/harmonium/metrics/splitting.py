@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.groups import parse_groups
 
 __all__ = ["MultiEndpointStratifiedKFold"]
 
@@ -23,7 +24,8 @@ class MultiEndpointStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
     * so do their numbers of rows with any one combination of events;
     * so do their numbers of events for one or two endpoints; for K endpoints, by at most 2^(K - 2).
 
-    An event known to lie between two times is an event.
+    An event known to lie between two times is an event. With ``groups``, all rows of a group are in one fold: groups are dealt instead of
+    rows, each as a row that has had the events of any of its rows, and sizes of folds differ as those of groups do.
 
     Parameters
     ----------
@@ -58,8 +60,14 @@ class MultiEndpointStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         n_rows, n_endpoints = had_event.shape
         if n_rows < self.n_splits:
             raise ValueError(f"there must be at least as many rows as folds; found {n_rows} and {self.n_splits}")
-        place_in_code = np.bitwise_xor.accumulate(had_event, axis=1) @ 2.0 ** -np.arange(n_endpoints)
-        rows = np.random.default_rng(self.random_state).permutation(n_rows) if self.shuffle else np.arange(n_rows)
-        dealt = rows[np.argsort(place_in_code[rows], kind="stable")]
+        group = np.arange(n_rows) if groups is None else parse_groups(groups, n_rows)
+        n_groups = int(group.max()) + 1
+        if n_groups < self.n_splits:
+            raise ValueError(f"there must be at least as many groups as folds; found {n_groups} and {self.n_splits}")
+        of_group = np.zeros((n_groups, n_endpoints), dtype=bool)
+        np.logical_or.at(of_group, group, had_event)
+        place_in_code = np.bitwise_xor.accumulate(of_group, axis=1) @ 2.0 ** -np.arange(n_endpoints)
+        order = np.random.default_rng(self.random_state).permutation(n_groups) if self.shuffle else np.arange(n_groups)
+        dealt = order[np.argsort(place_in_code[order], kind="stable")]
         for fold in range(self.n_splits):
-            yield np.sort(dealt[fold :: self.n_splits])
+            yield np.flatnonzero(np.isin(group, dealt[fold :: self.n_splits]))

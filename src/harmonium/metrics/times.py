@@ -18,7 +18,7 @@ CENTRAL = "central"
 _N_TIMES = 60
 
 
-def central_times(y: Any, *, endpoint: str | None = None) -> Array:
+def central_times(y: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> Array:
     """60 equally spaced times between the 10 % and 90 % quantiles of an endpoint's event times.
 
     Parameters
@@ -27,6 +27,8 @@ def central_times(y: Any, *, endpoint: str | None = None) -> Array:
         What :func:`harmonium.endpoints` returns, or scikit-survival's (event, time).
     endpoint : str, optional
         By default the first.
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands.
 
     Returns
     -------
@@ -40,7 +42,7 @@ def central_times(y: Any, *, endpoint: str | None = None) -> Array:
     >>> central_times(y, endpoint="os")[[0, -1]].round(1)
     array([ 7.5, 60.9])
     """
-    return grid_of(right_censored(parse_endpoints(y), endpoint), CENTRAL)
+    return grid_of(right_censored(parse_endpoints(y), endpoint, sample_weight=sample_weight), CENTRAL)
 
 
 def grid_of(observed: Observed, times: Any) -> Array:
@@ -49,5 +51,25 @@ def grid_of(observed: Observed, times: Any) -> Array:
         if times != CENTRAL:
             raise ValueError(f"times must be {CENTRAL!r} or hold numbers; found {times!r}")
         at = observed.time[observed.event]
-        return np.linspace(np.quantile(at, 0.1), np.quantile(at, 0.9), _N_TIMES) if at.size else np.empty(0)
+        if not at.size:
+            return np.empty(0)
+        if observed.weight is None:
+            return np.linspace(np.quantile(at, 0.1), np.quantile(at, 0.9), _N_TIMES)
+        first, last = _weighted_quantiles(at, observed.weight[observed.event], np.array([0.1, 0.9]))
+        return np.linspace(first, last, _N_TIMES)
     return np.atleast_1d(np.asarray(times, dtype=np.float64))
+
+
+def _weighted_quantiles(values: Array, weights: Array, levels: Array) -> Array:
+    """As :func:`numpy.quantile` finds them among values that are repeated as often as their weights say.
+
+    If some weights are smaller than 1, the smallest is the unit.
+    """
+    order = np.argsort(values, kind="stable")
+    until = np.cumsum(weights[order]) / min(1.0, float(weights.min()))
+    place = levels * (until[-1] - 1.0)
+    first = np.searchsorted(until, np.floor(place) * (1.0 + 1e-12), side="right")
+    second = np.searchsorted(until, np.floor(place + 1.0) * (1.0 + 1e-12), side="right")
+    low, high = (values[order][np.minimum(found, values.size - 1)] for found in (first, second))
+    out: Array = low + (place - np.floor(place)) * (high - low)
+    return out

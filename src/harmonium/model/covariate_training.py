@@ -86,7 +86,7 @@ class CovariateTraining:
     def units(self, parameters: Parameters, start: CovariateUnits | None = None) -> CovariateUnits:
         """The covariate units that go with a prognostic part."""
         auto = isinstance(self.wanted, str)
-        n_units = number_of_units(self.rows.recorded, parameters.n_hidden) if auto else int(self.wanted)
+        n_units = number_of_units(self.rows.recorded, parameters.n_hidden, weights=self.rows.subjects) if auto else int(self.wanted)
         return fit_covariate_units(self.rows, parameters, n_units, start)
 
     def in_turn(self, found: Fit, trainer: Trainer, history: History, n_threads: int | None) -> tuple[Fit, CovariateUnits]:

@@ -169,7 +169,9 @@ def _check_endpoint(endpoint: LearnedEndpoint) -> None:
     require(endpoint.first_time > 0.0, f"the first time of {where} must not be 0")
     _check_quantiles(f"of {where}", endpoint.follow_up)
     counts = asdict(endpoint.counts).values()
-    require(all(type(count) is int and count >= 0 for count in counts), f"what was observed of {where} must be counted; found {counts}")
+    require(
+        all(type(count) in (int, float) and count >= 0 for count in counts), f"what was observed of {where} must be counted; found {counts}"
+    )
     times = endpoint.event_times
     require(times.ndim == 1, f"the event times of {where} must have one axis; found the shape {times.shape}")
     right = bool(np.isfinite(times).all() and (times >= 0.0).all() and (np.diff(times) > 0.0).all())

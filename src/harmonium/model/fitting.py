@@ -25,9 +25,10 @@ from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.row_weights import UNWEIGHTED, RowWeights, parse_weights, rows_left_out, with_positive_weight
 from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named
 from harmonium.training.history import History
-from harmonium.training.objective import Objective
+from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.penalised import Prior
 from harmonium.training.progress import progress
 from harmonium.training.ties import ties_as_intervals
@@ -116,6 +117,7 @@ class Encoded:
     encoding: Encoding
     covariates: Array
     known: Endpoints
+    weights: RowWeights = UNWEIGHTED
 
     @property
     def n_rows(self) -> int:
@@ -124,18 +126,28 @@ class Encoded:
 
     def objective(self, conditional: float) -> Objective:
         """The objective of training, in which tied event times are intervals."""
-        cells = self.encoding.cells(self.covariates, self.known, ties_as_intervals)
-        return Objective(cells, self.encoding.entry(self.known), conditional)
+        cells = self.encoding.cells(self.covariates, self.known, partial(ties_as_intervals, weights=self.weights))
+        entry, subjects = self.encoding.entry(self.known), self.weights.values
+        if subjects is None:
+            return Objective(cells, entry, conditional)
+        return WeightedObjective(cells, entry, conditional, weights=subjects, subjects=subjects)
 
 
-def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None = None) -> Encoded:
-    """Learn the encoding from a table, or take that of a model from which training goes on."""
-    known = parse_endpoints(y)
+def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None = None, sample_weight: Any = None) -> Encoded:
+    """Learn the encoding from a table, or take that of a model from which training goes on; rows of weight zero are left out."""
     check_index(X, y)
+    X, y, values = with_positive_weight(X, y, sample_weight)
+    with rows_left_out(sample_weight, values):
+        return _encoded(recipe, X, parse_endpoints(y), start, values)
+
+
+def _encoded(recipe: Recipe, X: Any, known: Endpoints, start: Fitted | None, values: Array | None) -> Encoded:
     if known.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
         raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
+    weights = RowWeights.of(values, X, known)
     if start is None:
-        return Encoded(*Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale), known)
+        learned = Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale, weights)
+        return Encoded(*learned, known, weights)
     if recipe.n_hidden not in ("auto", start.n_hidden):
         raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
     known, names = known.in_unit(start.encoding.unit), start.encoding.endpoint_names
@@ -144,7 +156,7 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
     covariates = start.encoding.covariates(X)
     if len(covariates) != len(known.lower):
         raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
-    return Encoded(start.encoding, covariates, known)
+    return Encoded(start.encoding, covariates, known, weights)
 
 
 def fit_model(
@@ -152,7 +164,7 @@ def fit_model(
     table: TrainingTable,
     *,
     start: Fitted | None = None,
-    validation: tuple[Any, Any] | None = None,
+    validation: tuple[Any, ...] | None = None,
     patience: int | None = None,
     verbose: bool = False,
     random_state: Any = None,
@@ -169,7 +181,7 @@ def fit_model(
     if patience is not None and validation is None:
         raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
     covariates = CovariateTraining.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
-    validate = None if validation is None else _validation(table.encoding, *validation, covariates, n_jobs)
+    validate = None if validation is None else _validation(table.encoding, validation, covariates, n_jobs)
     rng = np.random.default_rng(random_state)
     with progress(verbose) as listener:
         history = History(listener, validate, patience)
@@ -219,10 +231,14 @@ def _generating(
 
 
 def _validation(
-    encoding: Encoding, X: Any, y: Any, training: CovariateTraining | None, n_jobs: int | None
+    encoding: Encoding, validation: tuple[Any, ...], training: CovariateTraining | None, n_jobs: int | None
 ) -> Callable[[Parameters], dict[str, float]]:
     """Metrics of parameters on validation data, which are encoded once; where values are missing, with covariate units that go along."""
+    if len(validation) not in (2, 3):
+        raise ValueError(f"validation must be (X, y) or (X, y, sample_weight); found a tuple of {len(validation)}")
+    X, y = validation[:2]
     known, covariates = parse_endpoints(y).in_unit(encoding.unit), encoding.covariates(X)
+    weights = parse_weights(validation[2] if len(validation) == 3 else None, len(covariates), getattr(X, "index", None))
     with_gaps = bool(np.isnan(covariates).any())
     if known.names != encoding.endpoint_names:
         raise ValueError(f"y must have the endpoints {encoding.endpoint_names}; found {known.names}")
@@ -232,8 +248,11 @@ def _validation(
         units = training.units(parameters) if with_gaps and training is not None else None
         candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs, units)
         prognosis = candidate.ask(covariates, None)
-        by_name = {f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name) for name in known.names}
-        return {"validation": float(candidate.log_likelihood_of(covariates, known, "conditional").mean()), **by_name}
+        by_name = {
+            f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name, sample_weight=weights) for name in known.names
+        }
+        likelihood = candidate.log_likelihood_of(covariates, known, "conditional")
+        return {"validation": float(np.average(likelihood, weights=weights)), **by_name}
 
     return metrics
 

@@ -105,9 +105,9 @@ def _start(objective: Objective, parameters: Parameters, units: CovariateUnits |
     n_prognostic = parameters.n_hidden
     if objective.conditional < 1.0 or not objective.layout.outcomes.start:
         return parameters
-    more = _MORE if objective.n_rows >= _MANY_ROWS else 0
+    more = _MORE if objective.n_subjects >= _MANY_ROWS else 0
     most = min(MOST_UNITS, _ENOUGH_UNITS - n_prognostic) + more
-    asked = number_of_units(objective.recorded, max(n_prognostic, 1), max(0, most))
+    asked = number_of_units(objective.recorded, max(n_prognostic, 1), max(0, most), objective.subjects)
     n_units = asked if units is None else max(units.n_units, asked)
     if units is None or n_units > units.n_units:
         units = fit_covariate_units(objective, parameters, n_units)
@@ -122,8 +122,9 @@ def _continued(objective: Objective, start: Parameters, max_iter: int, rng: np.r
 
 
 def _drawn(objective: Objective, parameters: Parameters, rng: np.random.Generator, n_threads: int | None) -> Parameters:
-    """The parameters of randomly weighted rows."""
-    random = rng.standard_exponential(objective.n_rows)
-    weights = objective.row_weights * random / random.mean()
-    weighted = WeightedObjective(objective.recorded, objective.entry, 0.0, weights)
+    """The parameters of randomly weighted rows; a row that stands for two subjects has the sum of their weights."""
+    subjects = objective.subjects
+    random = rng.standard_exponential(objective.n_rows) if subjects is None else rng.standard_gamma(subjects) / subjects
+    weights = objective.row_weights * random / np.average(random, weights=subjects)
+    weighted = WeightedObjective(objective.recorded, objective.entry, 0.0, weights, subjects)
     return _continued(weighted, parameters, _ITERATIONS_OF_DRAW, rng, n_threads)

@@ -51,12 +51,13 @@ class SurvivalModel(Predicting):
         covariates = fitted.encoding.covariates(X)
         return fitted.log_likelihood_of(covariates, observed_endpoints(fitted, X, y, len(covariates)), kind)
 
-    def score(self, X: Any, y: Any) -> float:
-        """Harrell's concordance index, averaged over endpoints."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Harrell's concordance index, averaged over endpoints; rows may have weights."""
         fitted = self.fitted
         prognosis = self.prognosis(X)
         observed_endpoints(fitted, X, y, prognosis.n_rows)
-        return global_concordance(y, np.column_stack([prognosis.risk(name) for name in fitted.encoding.endpoint_names]))
+        risk = np.column_stack([prognosis.risk(name) for name in fitted.encoding.endpoint_names])
+        return global_concordance(y, risk, sample_weight=sample_weight)
 
     # --- data ---
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from harmonium.errors import UnseenLevelWarning, silenced
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
+from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array, Integers
 
 __all__ = ["OutOfFold", "cross_validated"]
@@ -96,14 +97,25 @@ class _Prognosis:
         return out
 
 
-def cross_validated(model: Any, X: pd.DataFrame, y: pd.DataFrame, n_folds: int, done: Callable[[], None] = lambda: None) -> OutOfFold:
-    """Fit a copy of an estimator for each fold."""
+def cross_validated(
+    model: Any,
+    X: pd.DataFrame,
+    y: pd.DataFrame,
+    n_folds: int,
+    done: Callable[[], None] = lambda: None,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> OutOfFold:
+    """Fit a copy of an estimator for each fold; rows may have weights, and those of one group are in one fold."""
+    weights = parse_weights(sample_weight, len(X))
     fold = np.empty(len(X), dtype=np.int64)
     models = []
-    for k, (train, test) in enumerate(MultiEndpointStratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y)):
+    for k, (train, test) in enumerate(MultiEndpointStratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y, groups)):
         fold[test] = k
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fold may lack a rare level; the fit to all rows has said what there is to say
-            models.append(clone(model).set_params(verbose=False).fit(X.iloc[train], y.iloc[train]).fitted_)
+            own = {} if weights is None else {"sample_weight": weights[train]}
+            models.append(clone(model).set_params(verbose=False).fit(X.iloc[train], y.iloc[train], **own).fitted_)
         done()
     return OutOfFold(models, fold)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,10 +22,10 @@ __all__ = ["evaluated", "performance"]
 _FEWEST_EVENTS = 20  # for a figure
 
 
-def evaluated(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
+def evaluated(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame, sample_weight: Any = None) -> pd.DataFrame:
     """The table of metrics; undefined ones are shown as such."""
     with silenced(MetricWarning):
-        return evaluate(predicted, X, y)
+        return evaluate(predicted, X, y, sample_weight=sample_weight)
 
 
 def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: pd.DataFrame, y: pd.DataFrame, unit: str = "") -> None:

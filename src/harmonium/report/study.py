@@ -32,7 +32,15 @@ class StudyReport(NamedTuple):
 
 
 def study_report(
-    model: Any, X: pd.DataFrame, y: pd.DataFrame, title: str, done: Callable[[], None] = lambda: None, *, unit: str = ""
+    model: Any,
+    X: pd.DataFrame,
+    y: pd.DataFrame,
+    title: str,
+    done: Callable[[], None] = lambda: None,
+    *,
+    unit: str = "",
+    sample_weight: Any = None,
+    groups: Any = None,
 ) -> StudyReport:
     """A report about a fitted model and the table it was fitted to.
 
@@ -46,11 +54,15 @@ def study_report(
         Called after each of :data:`N_STEPS` steps.
     unit : str
         Of time, such as "months", for labels.
+    sample_weight : array_like of shape (n_rows,), optional
+        With which it was fitted; the metrics count them too. Figures show rows.
+    groups : array_like of shape (n_rows,), optional
+        Rows of one group are in one fold.
     """
     page, fitted = Document(title), model.fitted
     done()
-    predicted = cross_validated(model, X, y, _N_FOLDS, done)
-    scores = evaluated(predicted, X, y)
+    predicted = cross_validated(model, X, y, _N_FOLDS, done, sample_weight=sample_weight, groups=groups)
+    scores = evaluated(predicted, X, y, sample_weight)
     for words in opening_words(fitted.encoding, X, y, scores, unit):
         page.text(words, leading=True)
     prognosis = predicted.prognosis(X)
@@ -64,4 +76,5 @@ def study_report(
     done()
     page.footer("Made by harmonium.")
     by_endpoint = {str(name): {str(key): float(value) for key, value in row.items()} for name, row in scores.iterrows()}
-    return StudyReport(page, f"{_N_FOLDS}-fold cross-validation", by_endpoint)
+    how = f"{_N_FOLDS}-fold cross-validation" + ("" if groups is None else ", groups kept together")
+    return StudyReport(page, how, by_endpoint)

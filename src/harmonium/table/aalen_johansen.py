@@ -29,8 +29,8 @@ class AalenJohansen:
     incidence: Array
 
     @classmethod
-    def of(cls, time: Array, event: Any, other: Any, entry: Array | None = None) -> AalenJohansen:
-        """From observed times, whether the event was seen then, and whether another one was that prevents it.
+    def of(cls, time: Array, event: Any, other: Any, entry: Array | None = None, weights: Array | None = None) -> AalenJohansen:
+        """From observed times, whether the event was seen then, and whether another one was that prevents it; subjects may have weights.
 
         Examples
         --------
@@ -40,9 +40,9 @@ class AalenJohansen:
         array([0.25, 0.25, 0.5 , 0.5 ])
         """
         event = np.asarray(event, dtype=bool)
-        free = ProductLimit.of_events(time, event | np.asarray(other, dtype=bool), entry)
+        free = ProductLimit.of_events(time, event | np.asarray(other, dtype=bool), entry, weights)
         before = np.concatenate([[1.0], free.survival[:-1]])
-        seen = np.bincount(np.searchsorted(free.times, time[event]), minlength=free.times.size)
+        seen = np.bincount(np.searchsorted(free.times, time[event]), None if weights is None else weights[event], minlength=free.times.size)
         steps = before * np.divide(seen, free.at_risk, out=np.zeros(seen.size), where=seen > 0)
         return cls(free.times, np.cumsum(steps, dtype=np.float64))
 

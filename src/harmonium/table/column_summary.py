@@ -21,6 +21,7 @@ from pandas.api import types
 from harmonium.errors import TableError
 from harmonium.table.dates import of_dates
 from harmonium.table.frames import numbers_of, row_of
+from harmonium.table.row_weights import total_or_count
 from harmonium.table.tally import NOTHING, Tally
 from harmonium.typing import Array
 
@@ -33,7 +34,7 @@ _ENOUGH = 3  # distinct numbers: more are not told apart
 class Moments:
     """Number, mean and variance of some numbers in units of the largest of them, so that squares stay in range; and their range."""
 
-    n: int
+    n: float
     size: float
     mean: float
     variance: float
@@ -41,13 +42,18 @@ class Moments:
     highest: float
 
     @classmethod
-    def of(cls, numbers: Array) -> Moments | None:
-        """Of numbers without NaN; None if there are none."""
+    def of(cls, numbers: Array, weights: Array | None = None) -> Moments | None:
+        """Of numbers without NaN, whose rows may have weights; None if there are none."""
         if not numbers.size:
             return None
         size = float(np.abs(numbers).max())
         scaled = numbers / (size or 1.0)
-        return cls(numbers.size, size, float(scaled.mean()), float(scaled.var()), float(numbers.min()), float(numbers.max()))
+        lowest, highest = float(numbers.min()), float(numbers.max())
+        if weights is None:
+            return cls(numbers.size, size, float(scaled.mean()), float(scaled.var()), lowest, highest)
+        total = float(weights.sum())
+        mean = float(weights @ scaled) / total
+        return cls(total, size, mean, float(weights @ (scaled - mean) ** 2) / total, lowest, highest)
 
     def merged(self, other: Moments) -> Moments:
         """Of both (Chan, Golub and LeVeque 1979).
@@ -74,7 +80,8 @@ class ColumnSummary:
     Attributes
     ----------
     name : str or int
-    n_rows, n_missing : int
+    n_rows, n_missing : int or float
+        Rows, or their weight.
     content, kind : str
         What it holds (category, booleans, numbers or text), and the pandas type in which to give it back.
     distinct : tuple of float
@@ -92,8 +99,8 @@ class ColumnSummary:
     """
 
     name: Any
-    n_rows: int
-    n_missing: int
+    n_rows: float
+    n_missing: float
     content: str
     kind: str
     distinct: tuple[float, ...] = ()
@@ -176,18 +183,22 @@ def _common_kind(a: str, b: str) -> str:
     return common.replace("u", "U").replace("int", "Int").replace("float", "Float") if a != a.lower() or b != b.lower() else common
 
 
-def summarise_column(series: pd.Series, role: str | None = None, part: int = 0) -> tuple[ColumnSummary, Array | None]:
-    """A column's summary, together with its numbers if it holds any."""
-    n_rows, n_missing = len(series), int(series.isna().sum())
+def summarise_column(
+    series: pd.Series, role: str | None = None, part: int = 0, weights: Array | None = None
+) -> tuple[ColumnSummary, Array | None]:
+    """A column's summary, together with its numbers if it holds any; rows may have weights."""
+    missing = series.isna().to_numpy(dtype=bool)
+    n_rows, n_missing = total_or_count(np.ones(len(series), dtype=bool), weights), total_or_count(missing, weights)
     if role == "ignored":
         return ColumnSummary(series.name, n_rows, n_missing, "text", "object", part=part), None
     content, kind = _content(series)
     numbers = finite_numbers(series) if content == "numbers" or role == "numeric" else None
     summary = ColumnSummary(series.name, n_rows, n_missing, content, kind, part=part)
     if numbers is not None:
-        observed = numbers[~np.isnan(numbers)]
-        tally = Tally.of(observed)
-        summary = replace(summary, moments=Moments.of(observed), tally=tally, distinct=tuple(map(float, tally.values[:_ENOUGH])))
+        seen = ~np.isnan(numbers)
+        observed, own = numbers[seen], None if weights is None else weights[seen]
+        tally = Tally.of(observed, own)
+        summary = replace(summary, moments=Moments.of(observed, own), tally=tally, distinct=tuple(map(float, tally.values[:_ENOUGH])))
     if summary.is_numeric_as(role):
         return summary, numbers
     if content == "category":

@@ -166,10 +166,12 @@ def infer_column(series: pd.Series, role: str | None = None) -> Column:
     return learn_column(series, role)[0]
 
 
-def learn_column(series: pd.Series, role: str | None = None, numeric_scale: str = "scores") -> tuple[Column, Array | None]:
-    """As :func:`infer_column`, together with the numbers of a numeric column, which have been read on the way."""
+def learn_column(
+    series: pd.Series, role: str | None = None, numeric_scale: str = "scores", weights: Array | None = None
+) -> tuple[Column, Array | None]:
+    """As :func:`infer_column`, together with the numbers of a numeric column, which have been read on the way; rows may have weights."""
     check_role(series.name, role)
-    summary, numbers = summarise_column(series, role)
+    summary, numbers = summarise_column(series, role, weights=weights)
     column = conclude_column(summary, role, numeric_scale)
     return column, numbers if column.role == "numeric" else None
 
@@ -216,7 +218,7 @@ def _role_with_levels(summary: ColumnSummary, role: str | None, levels: tuple[An
         raise TableError(of_dates(summary.name, levels[0]), column=summary.name)
     if len(levels) > max(_MOST_LEVELS, summary.n_rows // 2):
         raise TableError(
-            f"column {summary.name!r} has {len(levels)} levels in {summary.n_rows} rows and looks like an identifier; "
+            f"column {summary.name!r} has {len(levels)} levels in {summary.n_rows:g} rows and looks like an identifier; "
             "drop it, or state its role",
             column=summary.name,
         )

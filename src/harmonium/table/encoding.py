@@ -23,6 +23,7 @@ from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import check_numeric_scale
 from harmonium.table.observation import Observation, observation_of
 from harmonium.table.observed import ObservedCounts, observed_counts
+from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.typing import Array
 
@@ -57,8 +58,9 @@ class Encoding:
         time_scale: str = "kaplan-meier",
         horizon: float | Mapping[str, float] | None = None,
         numeric_scale: str = "scores",
+        weights: RowWeights = UNWEIGHTED,
     ) -> tuple[Encoding, Array]:
-        """Infer everything from a training table, whose encoded covariates are returned as well.
+        """Infer everything from a training table, whose encoded covariates are returned as well; its rows may have weights.
 
         All columns are looked at before anything is refused, so that one error lists every problem.
         """
@@ -77,17 +79,17 @@ class Encoding:
                 columns_of(frame, list(roles))
             for name in frame.columns:
                 with problems.catching():
-                    column, values = learn_column(frame[name], roles.get(name), numeric_scale)
+                    column, values = learn_column(frame[name], roles.get(name), numeric_scale, weights.values)
                     columns.append(column)
                     if values is not None:
                         numbers[name] = values
             with problems.catching():
-                endpoints = conclude_endpoints(summarise_endpoints(y), time_scale, horizon)
-                episodes = learn_episodes(y, time_scale, horizon)
+                endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon)
+                episodes = learn_episodes(y, time_scale, horizon, weights)
         encoding = cls(tuple(columns), endpoints, episodes, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         covariates = encoding._encoded(frame, numbers)
-        return replace(encoding, observation=observation_of(encoding.modelled, covariates, y)), covariates
+        return replace(encoding, observation=observation_of(encoding.modelled, covariates, y, weights.values)), covariates
 
     @classmethod
     def concluded(

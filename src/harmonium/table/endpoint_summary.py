@@ -13,11 +13,13 @@ merging.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from harmonium.table.endpoints import Endpoints
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.table.row_weights import UNWEIGHTED, RowWeights, total_or_count
+from harmonium.typing import Array, Booleans
 
 __all__ = ["MOST_TIMES", "EndpointSummary", "summarise_endpoints", "with_digits"]
 
@@ -25,6 +27,7 @@ MOST_TIMES = 200_000
 """Distinct pairs of bounds that a merged summary keeps as they are."""
 
 _ALL_DIGITS, _FIRST_CUT, _FEWEST_DIGITS = 52, 20, 4  # of a number's binary fraction
+_ROUNDING = 1e-12  # of sums of weights
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,16 @@ class EndpointSummary:
         As in a table of endpoints.
     event : ndarray of bool
         Whether the event was seen at a time.
-    count : ndarray of int
-        Rows.
-    late_entries : int
+    count : ndarray
+        Rows, or their weight.
+    late_entries : int or float
         Rows that came under observation late.
     first, last : float
         The smallest and the largest positive time, which are never cut; both 1 if there is none.
     digits : int
         Binary digits of times that are kept.
+    row : float
+        The weight of one row; times on which more lies are tied.
 
     Examples
     --------
@@ -60,20 +65,22 @@ class EndpointSummary:
     lower: Array
     upper: Array
     event: Booleans
-    count: Integers
-    late_entries: int
+    count: Any
+    late_entries: float
     first: float
     last: float
     digits: int = _ALL_DIGITS
+    row: float = 1.0
 
     @classmethod
-    def of(cls, name: str, lower: Array, upper: Array, entry: Array | None = None) -> EndpointSummary:
+    def of(cls, name: str, lower: Array, upper: Array, entry: Array | None = None, weights: RowWeights = UNWEIGHTED) -> EndpointSummary:
         """Of a table's rows."""
         ends = np.concatenate([lower, upper[np.isfinite(upper)]])
         positive = ends[ends > 0.0]
         first, last = (float(positive.min()), float(positive.max())) if positive.size else (np.inf, 0.0)
-        late = 0 if entry is None else int((entry > 0.0).sum())
-        return cls(name, *_distinct(lower, upper, lower == upper, np.ones(lower.size, dtype=np.int64)), late, first, last)
+        late = 0 if entry is None else total_or_count(entry > 0.0, weights.values)
+        count = np.ones(lower.size, dtype=np.int64) if weights.values is None else weights.values
+        return cls(name, *_distinct(lower, upper, lower == upper, count), late, first, last, row=weights.smallest)
 
     def merged(self, other: EndpointSummary, most: int | None = None) -> EndpointSummary:
         """Of the rows of both; times are cut if there are more than ``most`` distinct pairs, by default :data:`MOST_TIMES`."""
@@ -88,6 +95,7 @@ class EndpointSummary:
             min(self.first, other.first),
             max(self.last, other.last),
             digits,
+            min(self.row, other.row),
         )
         return out.within(MOST_TIMES if most is None else most)
 
@@ -107,9 +115,10 @@ class EndpointSummary:
     # --- what is asked of it ---
 
     @property
-    def n_rows(self) -> int:
-        """Rows, those of which nothing is known included."""
-        return int(self.count.sum())
+    def n_rows(self) -> float:
+        """Rows, or their weight, those of which nothing is known included."""
+        total: float = self.count.sum().item()
+        return total
 
     @property
     def is_cut(self) -> bool:
@@ -150,23 +159,24 @@ class EndpointSummary:
             return 1.0
         order = np.argsort(times, kind="stable")
         until = np.cumsum(np.concatenate([self.count[below], self.count[above]])[order])
-        middle = np.searchsorted(until, [(until[-1] - 1) // 2, until[-1] // 2], side="right")
+        half = 0.5 * until[-1]
+        middle = [np.searchsorted(until, half * (1.0 - _ROUNDING)), np.searchsorted(until, half * (1.0 + _ROUNDING), side="right")]
         return float(times[order][middle].mean())
 
 
-def summarise_endpoints(y: Endpoints) -> tuple[EndpointSummary, ...]:
+def summarise_endpoints(y: Endpoints, weights: RowWeights = UNWEIGHTED) -> tuple[EndpointSummary, ...]:
     """Of every endpoint of a table."""
-    return tuple(EndpointSummary.of(name, y.lower[:, e], y.upper[:, e], y.entry[:, e]) for e, name in enumerate(y.names))
+    return tuple(EndpointSummary.of(name, y.lower[:, e], y.upper[:, e], y.entry[:, e], weights) for e, name in enumerate(y.names))
 
 
-def _distinct(lower: Array, upper: Array, event: Booleans, count: Integers) -> tuple[Array, Array, Booleans, Integers]:
+def _distinct(lower: Array, upper: Array, event: Booleans, count: Any) -> tuple[Array, Array, Booleans, Any]:
     """Equal rows as one, with the sum of their counts; ascending."""
     order = np.lexsort((~event, upper, lower))
     lower, upper, event = lower[order], upper[order], event[order]
     new = np.ones(lower.size, dtype=bool)
     new[1:] = (np.diff(lower) != 0.0) | (upper[1:] != upper[:-1]) | (event[1:] != event[:-1])
     starts = np.flatnonzero(new)
-    total: Integers = np.add.reduceat(count[order], starts) if starts.size else count[order]
+    total = np.add.reduceat(count[order], starts) if starts.size else count[order]
     return lower[starts], upper[starts], event[starts], total
 
 

@@ -28,6 +28,7 @@ from harmonium.table.follow_up import FollowUp, follow_up_of
 from harmonium.table.histories import Histories, histories_of
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.observed import observed_counts
+from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.time_scale import time_scale_of
 from harmonium.typing import Array
 
@@ -106,7 +107,7 @@ def kinds_of(course: Course, found: Histories) -> Array:
     return out
 
 
-def learn_episodes(y: Endpoints, time_scale: str, horizon: Any) -> Episodes | None:
+def learn_episodes(y: Endpoints, time_scale: str, horizon: Any, weights: RowWeights = UNWEIGHTED) -> Episodes | None:
     """Learn time scales of all durations from a training table; None if no endpoint is terminal."""
     if not y.terminal:
         return None
@@ -114,9 +115,9 @@ def learn_episodes(y: Endpoints, time_scale: str, horizon: Any) -> Episodes | No
         raise ValueError("where an endpoint is terminal, the horizon must be one time for all endpoints; found a mapping")
     course = Course(y.names, y.terminal)
     found = histories_of(course, y)
-    summaries = summarise_endpoints(durations_of(course, found, y))
+    summaries = summarise_endpoints(durations_of(course, found, y), weights)
     learned = tuple(_learned(own, summaries, time_scale, horizon) for own in summaries)
-    return Episodes(course, learned, _subjects_follow_up(course, y))
+    return Episodes(course, learned, _subjects_follow_up(course, y, weights))
 
 
 def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_scale: str, horizon: float | None) -> LearnedEndpoint:
@@ -129,9 +130,9 @@ def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_
     return LearnedEndpoint(own.name, scale, times.first_time, follow_up_of(own), observed_counts(own), np.empty(0))
 
 
-def _subjects_follow_up(course: Course, y: Endpoints) -> FollowUp:
+def _subjects_follow_up(course: Course, y: Endpoints, weights: RowWeights) -> FollowUp:
     """Of whole subjects, whose observation ends with any terminal event."""
     ends = [course.names.index(name) for name in course.terminal]
     upper = y.upper[:, ends].min(axis=1)
     lower = np.minimum(y.lower.max(axis=1), upper)
-    return follow_up_of(EndpointSummary.of("subjects", lower, upper))
+    return follow_up_of(EndpointSummary.of("subjects", lower, upper, weights=weights))

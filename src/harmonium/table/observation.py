@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class Observation:
         return cls(follow_up, by, weights, stored["start"], stored["spread"])
 
 
-def observation_of(columns: Sequence[Column], covariates: Array, y: Endpoints) -> Observation:
+def observation_of(columns: Sequence[Column], covariates: Array, y: Endpoints, weights: Array | None = None) -> Observation:
     """Learn it from a training table with encoded covariates.
 
     Parameters
@@ -97,39 +98,51 @@ def observation_of(columns: Sequence[Column], covariates: Array, y: Endpoints) -
         In the layout's order.
     covariates : ndarray of shape (n_rows, n_columns)
     y : Endpoints
+    weights : ndarray of shape (n_rows,), optional
+        Of the rows.
     """
     step = max(1, len(covariates) // _MOST_ROWS)
     covariates, lower, upper = covariates[::step], y.lower[::step], y.upper[::step]
+    count = None if weights is None else weights[::step]
     time = np.where(np.isfinite(upper), upper, lower)
     event = np.isfinite(upper)
     last = time.max(axis=1)
     goes_on = (event & (time >= last[:, None] * (1.0 - _SAME))).any(axis=1)  # an event was seen last: follow-up might have been longer
     known = last > 0.0
-    curve = ProductLimit.of_censoring(last[known], goes_on[known])
+    own = None if count is None else count[known]
+    curve = ProductLimit.of_censoring(last[known], goes_on[known], weights=own)
     table, widths = _design(columns, covariates[known])
-    weights, start, spread = _regression(table, _scores(curve, last[known]), goes_on[known])
-    common = _is_common(time, event)
+    slopes, start, spread = _regression(table, _scores(curve, last[known]), goes_on[known], own)
+    common = _is_common(time, event, count)
     return Observation(
         follow_up_at(curve.times, curve.survival) if common and known.any() else None,
-        tuple(tuple(f for f in range(time.shape[1]) if f != e and _ends(time, event, f, e)) for e in range(time.shape[1])),
-        tuple(tuple(map(float, own)) for own in np.split(weights, np.cumsum(widths)[:-1])) if widths else (),
+        tuple(tuple(f for f in range(time.shape[1]) if f != e and _ends(time, event, f, e, count)) for e in range(time.shape[1])),
+        tuple(tuple(map(float, own)) for own in np.split(slopes, np.cumsum(widths)[:-1])) if widths else (),
         start,
         spread,
     )
 
 
-def _is_common(time: Array, event: Booleans) -> bool:
+def _is_common(time: Array, event: Booleans, count: Array | None) -> bool:
     """Whether endpoints that were all censored were so at the same time."""
     rows = ~event.any(axis=1) & (time > 0.0).all(axis=1)
     same = np.ptp(time[rows], axis=1) <= _SAME * time[rows].max(axis=1)
-    return time.shape[1] == 1 or (same.size >= _ENOUGH and bool(same.mean() >= _MOSTLY))
+    return time.shape[1] == 1 or _is_rule(same, None if count is None else count[rows])
 
 
-def _ends(time: Array, event: Booleans, first: int, second: int) -> bool:
+def _ends(time: Array, event: Booleans, first: int, second: int, count: Array | None) -> bool:
     """Whether an event of the first endpoint ends the observation of the second, if that has had none."""
     rows = event[:, first] & ~event[:, second] & (time[:, second] > 0.0)
     ended = time[rows, second] <= time[rows, first] * (1.0 + _SAME)
-    return ended.size >= _ENOUGH and bool(ended.mean() >= _MOSTLY)
+    return _is_rule(ended, None if count is None else count[rows])
+
+
+def _is_rule(holds: Booleans, count: Array | None) -> bool:
+    """Whether something holds in nearly all of enough rows."""
+    if count is None:
+        return holds.size >= _ENOUGH and bool(holds.mean() >= _MOSTLY)
+    total = float(count.sum())
+    return total >= _ENOUGH and bool(count[holds].sum() >= _MOSTLY * total)
 
 
 def _design(columns: Sequence[Column], covariates: Array) -> tuple[Array, list[int]]:
@@ -148,25 +161,31 @@ def _scores(curve: ProductLimit, last: Array) -> Array:
     return np.clip(normal_quantile(np.clip(1.0 - 0.5 * (before + after), 1e-9, 1.0 - 1e-9)), -_FURTHEST, _FURTHEST)
 
 
-def _regression(table: Array, score: Array, goes_on: Booleans) -> tuple[Array, float, float]:
-    """Weights, start and spread of scores, which are lower bounds where follow-up might have gone on; mean 0 and variance 1 over rows."""
+def _regression(table: Array, score: Array, goes_on: Booleans, count: Array | None = None) -> tuple[Array, float, float]:
+    """Weights, start and spread of scores, which are lower bounds where follow-up might have gone on; mean 0 and variance 1 over rows.
+
+    ``count`` says for how many subjects each row stands.
+    """
     from scipy.special import log_ndtr  # noqa: PLC0415 - as above
 
     weights, start, spread = np.zeros(table.shape[1]), 0.0, 1.0
     if not score.size or goes_on.all():
         return weights, start, spread
-    centre = table.mean(axis=0)
+    mean_of = partial(np.average, axis=0, weights=count) if count is not None else partial(np.mean, axis=0)
+    centre = mean_of(table)
     inner = table - centre
-    solve = np.linalg.inv(inner.T @ inner + _PRIOR * np.eye(table.shape[1])) @ inner.T
+    counted = inner.T if count is None else inner.T * count
+    solve = np.linalg.inv(counted @ inner + _PRIOR * np.eye(table.shape[1])) @ counted
     for _ in range(_ITERATIONS):
         mean = start + inner @ weights
         z = np.where(goes_on, (score - mean) / spread, 0.0)
         ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(-z))  # of the density to what is beyond
         filled = np.where(goes_on, mean + spread * ratio, score)
         beyond = np.where(goes_on, spread**2 * np.maximum(1.0 + z * ratio - ratio**2, 0.0), 0.0)
-        start = float(filled.mean())
+        start = float(mean_of(filled))
         weights = solve @ (filled - start)
-        spread = max(float(np.sqrt(np.mean((filled - start - inner @ weights) ** 2 + beyond))), _NARROWEST)
-    total = float(np.sqrt(np.var(inner @ weights) + spread**2))
+        spread = max(float(np.sqrt(mean_of((filled - start - inner @ weights) ** 2 + beyond))), _NARROWEST)
+    fitted = inner @ weights
+    total = float(np.sqrt((np.var(fitted) if count is None else mean_of((fitted - mean_of(fitted)) ** 2)) + spread**2))
     weights = weights / total
     return weights, -float(centre @ weights), spread / total

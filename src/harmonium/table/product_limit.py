@@ -15,8 +15,10 @@ from harmonium.typing import Array, Integers
 
 __all__ = ["ProductLimit", "count_at_risk", "product_limit"]
 
+_ROUNDING = 1e-11  # of sums of weights
 
-def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None, count: Integers | None = None) -> Array:
+
+def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None, count: Array | Integers | None = None) -> Array:
     """Probability that what is waited for has not happened just after each of some ascending times.
 
     Parameters
@@ -29,7 +31,7 @@ def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None
         Ascending; every time at which it happened must be among them, up to the last.
     entry : ndarray, optional
         From when each subject was observed, not later than ``time``; by default from the start.
-    count : ndarray of int, optional
+    count : ndarray, optional
         For how many subjects each time stands, all of them observed from the start; by default for one.
 
     Examples
@@ -39,7 +41,7 @@ def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None
     array([0.75, 0.5 , 0.  ])
     """
     if count is None:
-        ending, at_risk = _count(time[ended], at), count_at_risk(time, at, entry)
+        ending, at_risk = _count(time, at, ended), count_at_risk(time, at, entry)
     else:
         order = np.argsort(time, kind="stable")
         before, after = (np.searchsorted(time[order], at, side=side) for side in ("left", "right"))
@@ -48,8 +50,8 @@ def product_limit(time: Array, ended: Any, at: Array, entry: Array | None = None
     return np.cumprod(_factors(ending, at_risk), dtype=np.float64)
 
 
-def count_at_risk(time: Array, at: Array, entry: Array | None = None) -> Integers:
-    """Number of subjects at risk at each of some times.
+def count_at_risk(time: Array, at: Array, entry: Array | None = None, weights: Array | None = None) -> Any:
+    """Number of subjects at risk at each of some times, or their weight.
 
     Examples
     --------
@@ -57,6 +59,9 @@ def count_at_risk(time: Array, at: Array, entry: Array | None = None) -> Integer
     >>> count_at_risk(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]), entry=np.array([0.0, 1.0, 0.0]))
     array([2, 2, 1])
     """
+    if weights is not None:
+        before = 0.0 if entry is None else _weight_from(entry[entry > 0.0], at, weights[entry > 0.0])
+        return _weight_from(time, at, weights) - before
     out: Integers = time.size - np.searchsorted(np.sort(time), at, side="left")
     if entry is not None:
         late = np.sort(entry[entry > 0.0])
@@ -72,8 +77,8 @@ class ProductLimit:
     ----------
     times : ndarray
         Distinct observed times, ascending.
-    at_risk, ended : ndarray of int
-        How many were at risk at each of them, and for how many it happened then.
+    at_risk, ended : ndarray
+        How many were at risk at each of them, or their weight, and for how many it happened then.
     factors : ndarray
         Probability of going on at each of them.
     survival : ndarray
@@ -81,14 +86,14 @@ class ProductLimit:
     """
 
     times: Array
-    at_risk: Integers
-    ended: Integers
+    at_risk: Any
+    ended: Any
     factors: Array
     survival: Array
 
     @classmethod
-    def of_events(cls, time: Array, event: Any, entry: Array | None = None) -> ProductLimit:
-        """The Kaplan-Meier curve: the time until the event.
+    def of_events(cls, time: Array, event: Any, entry: Array | None = None, weights: Array | None = None) -> ProductLimit:
+        """The Kaplan-Meier curve: the time until the event; subjects may have weights.
 
         Examples
         --------
@@ -100,10 +105,10 @@ class ProductLimit:
         array([0.66666667, 0.44444444, 0.        ])
         """
         times = np.unique(time)
-        return cls._of_counts(times, count_at_risk(time, times, entry), _count(time[event], times))
+        return cls._of_counts(times, count_at_risk(time, times, entry, weights), _count(time, times, event, weights))
 
     @classmethod
-    def of_censoring(cls, time: Array, event: Any, entry: Array | None = None) -> ProductLimit:
+    def of_censoring(cls, time: Array, event: Any, entry: Array | None = None, weights: Array | None = None) -> ProductLimit:
         """The time until censoring, at which an event at the same time has already come first.
 
         Examples
@@ -113,11 +118,11 @@ class ProductLimit:
         array([1. , 0.5, 0.5])
         """
         times, censored = np.unique(time), ~np.asarray(event, dtype=bool)
-        at_risk = count_at_risk(time, times, entry) - _count(time[~censored], times)
-        return cls._of_counts(times, at_risk, _count(time[censored], times))
+        at_risk = count_at_risk(time, times, entry, weights) - _count(time, times, ~censored, weights)
+        return cls._of_counts(times, at_risk, _count(time, times, censored, weights))
 
     @classmethod
-    def _of_counts(cls, times: Array, at_risk: Integers, ended: Integers) -> ProductLimit:
+    def _of_counts(cls, times: Array, at_risk: Any, ended: Any) -> ProductLimit:
         factors = _factors(ended, at_risk)
         return cls(times, at_risk, ended, factors, np.cumprod(factors, dtype=np.float64))
 
@@ -168,16 +173,27 @@ class ProductLimit:
         return np.asarray(np.searchsorted(self.times, np.asarray(time, dtype=np.float64), side="right"))
 
 
-def _count(times: Array, at: Array) -> Integers:
-    """How many of some times equal each of others."""
-    ordered = np.sort(times)
+def _count(times: Array, at: Array, chosen: Any, weights: Array | None = None) -> Any:
+    """How many of some times that are chosen equal each of others, or their weight."""
+    if weights is not None:
+        return np.bincount(np.searchsorted(at, times[chosen]), weights[chosen], minlength=at.size)
+    ordered = np.sort(times[chosen])
     out: Integers = np.searchsorted(ordered, at, side="right") - np.searchsorted(ordered, at, side="left")
     return out
 
 
-def _factors(ending: Integers, at_risk: Integers) -> Array:
-    """Conditional probabilities of going on; one where nothing ends, even if nobody is at risk."""
-    return 1.0 - np.divide(ending, at_risk, out=np.zeros(ending.size), where=ending > 0)
+def _weight_from(time: Array, at: Array, weights: Array) -> Array:
+    """The weight of those whose time is not before each of others."""
+    order = np.argsort(time, kind="stable")
+    later = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
+    found: Array = later[np.searchsorted(time[order], at, side="left")]
+    return found
+
+
+def _factors(ending: Any, at_risk: Any) -> Array:
+    """Conditional probabilities of going on; one where nothing ends, even if nobody is at risk. Sums of weights are rounded."""
+    factors = 1.0 - np.divide(ending, at_risk, out=np.zeros(ending.size), where=ending > 0)
+    return np.where(factors < _ROUNDING, 0.0, factors)
 
 
 def _from_start(values: Array) -> Array:

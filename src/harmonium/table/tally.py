@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harmonium.table.endpoint_summary import MOST_TIMES, with_digits
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array
 
 __all__ = ["NOTHING", "Tally"]
 
@@ -25,6 +26,7 @@ class Tally:
     ----------
     values : ndarray
     counts : ndarray
+        Rows, or their weight.
     digits : int
         Binary digits that are kept.
 
@@ -36,14 +38,17 @@ class Tally:
     """
 
     values: Array
-    counts: Integers
+    counts: Any
     digits: int = _ALL_DIGITS
 
     @classmethod
-    def of(cls, numbers: Array) -> Tally:
-        """Of numbers without NaN."""
-        values, counts = np.unique(numbers + 0.0, return_counts=True)  # -0 is 0
-        return cls(values, counts.astype(np.int64))
+    def of(cls, numbers: Array, weights: Array | None = None) -> Tally:
+        """Of numbers without NaN, whose rows may have weights."""
+        if weights is None:
+            values, counts = np.unique(numbers + 0.0, return_counts=True)  # -0 is 0
+            return cls(values, counts.astype(np.int64))
+        values, place = np.unique(numbers + 0.0, return_inverse=True)
+        return cls(values, np.bincount(place, weights, minlength=values.size))
 
     def merged(self, other: Tally, most: int = MOST_TIMES) -> Tally:
         """Of both; numbers are cut if there are more than ``most``."""
@@ -61,4 +66,4 @@ def _added(a: Tally, b: Tally, digits: int) -> Tally:
     numbers = np.concatenate([part.values if part.digits == digits else with_digits(part.values, digits) for part in (a, b)])
     values, place = np.unique(numbers, return_inverse=True)
     counts = np.bincount(place, np.concatenate([a.counts, b.counts]), minlength=values.size)
-    return Tally(values, counts.astype(np.int64), digits)
+    return Tally(values, counts.astype(np.result_type(a.counts, b.counts)), digits)

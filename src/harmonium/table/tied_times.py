@@ -17,11 +17,12 @@ from harmonium.typing import Array, Booleans, Integers
 __all__ = ["TiedTimes"]
 
 _SAME = 1e-7  # relative difference
+_ROUNDING = 1e-9  # of sums of weights
 
 
 @dataclass(frozen=True, eq=False)
 class TiedTimes:
-    """Event times of one endpoint that more than one row has.
+    """Event times of one endpoint that more than one row has, or that have more than one row's weight.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class TiedTimes:
         first, last = recorded[new], recorded[np.concatenate([new[1:], [True]])]
         place = np.clip(np.searchsorted(last, known.lower), 0, last.size - 1)
         events = np.bincount(place, known.count * (known.event & (known.lower > 0.0)), minlength=last.size)
-        tied = events > 1
+        tied = events > known.row * (1.0 + _ROUNDING)
         return cls(first[tied], last[tied], np.concatenate([[0.0], last[:-1]])[tied])
 
     def places(self, times: Array, event: Booleans) -> tuple[Integers, Integers]:

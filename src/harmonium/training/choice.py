@@ -24,9 +24,10 @@ def hidden_units_for(objective: ExactObjective) -> int:
 
     Four, and six from a thousand events on: on larger tables six follow the data better, on smaller ones they are of no use.
     """
-    cells = objective.representative_rows()
-    seen = cells.observed_events().mean(axis=0) if cells.n_rows else np.zeros(0)
-    return _MANY if seen.max(initial=0.0) * objective.n_rows >= _MANY_EVENTS else _FEW
+    cells, weights = objective.representative_rows(), objective.representative_weights()
+    events = cells.observed_events()
+    seen = np.zeros(0) if not cells.n_rows else events.mean(axis=0) if weights is None else weights @ events / weights.sum()
+    return _MANY if seen.max(initial=0.0) * objective.n_subjects >= _MANY_EVENTS else _FEW
 
 
 def trainer_named(trainer: str | Trainer, n_hidden: int) -> Trainer:

@@ -22,7 +22,7 @@ from harmonium.numerics.streams import spawn
 from harmonium.training.contrastive_epoch import Learner, Phase, Step, batch_gradient, run_epoch
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
-from harmonium.training.objective import Objective
+from harmonium.training.objective import Objective, with_rows_repeated
 from harmonium.training.own_coordinates import own_coordinates
 from harmonium.training.phases import negative_phase, positive_phase
 from harmonium.training.settings import require_boolean, require_number, require_one_of, require_whole_number
@@ -115,6 +115,7 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         n_threads: int | None = None,
     ) -> Fit:
         """Maximise the objective; see :class:`harmonium.training.trainer.Trainer`. Batches are small, so threads are not used."""
+        objective = with_rows_repeated(objective)
         state = self.begin(objective, n_hidden, rng, start)
         positive, state.negative = self.phases(objective, rng)
         try:
@@ -157,6 +158,7 @@ class Contrastive(BaseEstimator):  # type: ignore[misc]
         ContrastiveState
             Its ``parameters`` are the current ones.
         """
+        objective = with_rows_repeated(objective)
         if state is None:
             state = self.begin(objective, n_hidden, rng, start)
         else:

@@ -19,6 +19,7 @@ from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective, conditioned_cells
 from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
+from harmonium.training.statistics import StatisticsSummary
 from harmonium.typing import Array
 
 __all__ = ["MOST_UNITS", "fit_covariate_units", "number_of_units"]
@@ -32,10 +33,10 @@ MOST_UNITS = 4
 """How many units a table asks for at most, for predictions."""
 
 
-def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS) -> int:
+def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS, weights: Array | None = None) -> int:
     """How many covariate units a table asks for: one for two columns, if enough values were observed to learn them from.
 
-    ``most`` is the largest number.
+    ``most`` is the largest number; rows may have weights.
 
     Examples
     --------
@@ -50,7 +51,8 @@ def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS) 
     n_columns = lower.shape[1]
     if n_columns < 2 or not n_prognostic:
         return 0
-    n_observed = int(np.count_nonzero(lower == upper)) // n_columns
+    seen = lower == upper
+    n_observed = int((np.count_nonzero(seen) if weights is None else weights @ seen.sum(axis=1)) // n_columns)
     asked: int = min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, most, EXACT_LIMIT - n_prognostic)
     return max(0, asked)
 
@@ -72,9 +74,10 @@ def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: i
     late = objective.entry.any()
     free = conditioned_cells(recorded, objective.entry).freeing_covariates() if late else Cells.all_free(recorded.layout)
     total = CovariateSum(parameters, recorded, free, weights, weights if late else np.array([weights.sum()]))
-    coordinates = Coordinates.of_data(covariate_cells(recorded), n_units, 0.0)
-    problem = PenalisedLikelihood(total, coordinates, recorded.n_rows, prior_precisions(coordinates, _PRECISION))
-    natural = _start(recorded, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
+    own = covariate_cells(recorded)
+    coordinates = Coordinates.of_statistics(own.layout, StatisticsSummary.of(own, objective.subjects), n_units, 0.0)
+    problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, _PRECISION))
+    natural = _start(objective, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
     with one_thread():
         result = minimize(
             problem.loss,
@@ -88,22 +91,27 @@ def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: i
     return CovariateUnits(found.bias, found.coupling, found.hidden_bias)
 
 
-def _start(recorded: Cells, coordinates: Coordinates, parameters: Parameters) -> Natural:
+def _start(objective: Objective, coordinates: Coordinates, parameters: Parameters) -> Natural:
     """Units along the principal axes of the statistics, and biases that make up for the mean pull of all units."""
     natural, n = parameters.natural(), coordinates.layout.n_statistics
-    on = posterior(parameters, recorded, 1).mean(axis=0) @ hidden_states(parameters.n_hidden)
+    found, weights = posterior(parameters, objective.recorded, 1), objective.subjects
+    mean = found.mean(axis=0) if weights is None else weights @ found / weights.sum()
+    on = mean @ hidden_states(parameters.n_hidden)
     coupling = np.zeros((n, coordinates.n_hidden))
-    coupling[coordinates.coupled] = _axes(recorded, coordinates) / coordinates.scale[coordinates.coupled, None]
+    coupling[coordinates.coupled] = _axes(objective.recorded, coordinates, weights) / coordinates.scale[coordinates.coupled, None]
     bias = coordinates.fixed_bias - natural.coupling[:n] @ on - 0.5 * coupling.sum(axis=1)
     return Natural(bias, coupling, -coordinates.mean @ coupling, 0.0)
 
 
-def _axes(recorded: Cells, coordinates: Coordinates) -> Array:
+def _axes(recorded: Cells, coordinates: Coordinates, weights: Array | None = None) -> Array:
     """Principal axes of the standardised statistics, as long as their standard deviations, (statistics, units)."""
     statistics, missing = observed_statistics(covariate_cells(recorded))
     by_statistic = np.repeat(~missing, np.diff(coordinates.layout.offsets), axis=1)
     standardised = np.where(by_statistic, (statistics - coordinates.mean) / coordinates.scale, 0.0)[:, coordinates.coupled]
     seen = by_statistic[:, coordinates.coupled].astype(np.float64)
+    if weights is not None:
+        root = np.sqrt(weights / weights.mean())[:, None]
+        standardised, seen = standardised * root, seen * root
     values, axes = np.linalg.eigh((standardised.T @ standardised) / np.maximum(seen.T @ seen, 1.0))
     longest = np.argsort(-values, kind="stable")
     chosen = longest[np.arange(coordinates.n_hidden) % longest.size]

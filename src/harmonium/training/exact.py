@@ -121,8 +121,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             check_start(start, objective, n_hidden)
         coordinates = objective.coordinates(n_hidden)
         total = objective.likelihood(n_hidden, n_threads)
-        share = _share_of_events(objective.representative_rows())
-        problem = PenalisedLikelihood(total, coordinates, objective.n_rows, prior_precisions(coordinates, prior), share)
+        share = _share_of_events(objective.representative_rows(), objective.representative_weights())
+        problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, prior), share)
         stages = self._stages(problem, objective, history, n_threads)
         converged = False
         try:
@@ -186,7 +186,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
 
     def _numbered_starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> tuple[int, Callable[[int], Array]]:
         """How many starts, and what makes one of its number."""
-        directions = Directions.of(objective.representative_rows(), problem.coordinates)
+        directions = Directions.of(objective.representative_rows(), problem.coordinates, objective.representative_weights())
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
         return n_starts, partial(directions.start, design=self.design)
 
@@ -270,10 +270,10 @@ def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float
     )
 
 
-def _share_of_events(cells: Cells) -> float:
+def _share_of_events(cells: Cells, weights: Array | None = None) -> float:
     """Of rows, those with an event; as if there were one at least."""
     seen = cells.observed_events()
-    return max(float(seen.any(axis=1).mean()), 1.0 / max(cells.n_rows, 1)) if seen.shape[1] else 1.0
+    return max(float(np.average(seen.any(axis=1), weights=weights)), 1.0 / max(cells.n_rows, 1)) if seen.shape[1] else 1.0
 
 
 def _warn_if_unresolved(total: LogLikelihood) -> None:

@@ -16,7 +16,7 @@ from harmonium.engine.parameters import Natural
 from harmonium.engine.prepared import Term
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective, WeightedObjective
-from harmonium.typing import Booleans
+from harmonium.typing import Array, Booleans
 
 __all__ = ["GivenUnits"]
 
@@ -45,6 +45,11 @@ class GivenUnits:
         """How many rows."""
         return self.objective.n_rows
 
+    @property
+    def n_subjects(self) -> float:
+        """For how many subjects the rows stand."""
+        return self.objective.n_subjects
+
     def coordinates(self, n_hidden: int) -> Coordinates:
         """Those of the objective; biases of covariates are given."""
         own = self.objective.coordinates(n_hidden)
@@ -66,6 +71,10 @@ class GivenUnits:
     def representative_rows(self) -> Cells:
         """Those of the objective."""
         return self.objective.representative_rows()
+
+    def representative_weights(self) -> Array | None:
+        """Those of the objective."""
+        return self.objective.representative_weights()
 
     def sample(self, size: int, seed: int) -> WeightedObjective:
         """The search for a start is over: nothing is left to be done on a sample."""

@@ -15,9 +15,19 @@ from harmonium.engine.prepared import Term
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.samples import Drawn, count_kinds, draw, row_weights
+from harmonium.training.statistics import StatisticsSummary
 from harmonium.typing import Array
 
-__all__ = ["MOST_REPRESENTATIVE", "ExactObjective", "LogLikelihood", "Objective", "WeightedObjective", "conditioned_cells", "entry_cells"]
+__all__ = [
+    "MOST_REPRESENTATIVE",
+    "ExactObjective",
+    "LogLikelihood",
+    "Objective",
+    "WeightedObjective",
+    "conditioned_cells",
+    "entry_cells",
+    "with_rows_repeated",
+]
 
 
 MOST_REPRESENTATIVE = 20_000
@@ -42,6 +52,10 @@ class ExactObjective(Protocol):
     def n_rows(self) -> int:
         """How many rows."""
 
+    @property
+    def n_subjects(self) -> float:
+        """For how many subjects the rows stand; as many as there are, unless they have weights."""
+
     def coordinates(self, n_hidden: int) -> Coordinates:
         """Those in which the objective is well conditioned."""
 
@@ -53,6 +67,9 @@ class ExactObjective(Protocol):
 
     def representative_rows(self) -> Cells:
         """All rows or, if there are many, some of them: what the columns and their ties look like."""
+
+    def representative_weights(self) -> Array | None:
+        """For how many subjects each of these rows stands; None if for one each."""
 
 
 def conditioned_cells(recorded: Cells, entry: Array) -> Cells:
@@ -118,9 +135,20 @@ class Objective:
         """For how many rows each stands."""
         return np.ones(self.n_rows)
 
+    @property
+    def subjects(self) -> Array | None:
+        """For how many subjects each row stands by the user's word; None if for one each."""
+        return None
+
+    @property
+    def n_subjects(self) -> float:
+        """For how many subjects the rows stand."""
+        return self.n_rows if self.subjects is None else float(self.subjects.sum())
+
     def coordinates(self, n_hidden: int) -> Coordinates:
         """Those in which the objective is well conditioned."""
-        return Coordinates.of_data(self.recorded, n_hidden, self.conditional)
+        statistics = StatisticsSummary.of(self.recorded, self.subjects)
+        return Coordinates.of_statistics(self.layout, statistics, n_hidden, self.conditional)
 
     def likelihood(self, n_hidden: int, n_threads: int | None = None) -> LogLikelihood:
         """The log-likelihood, to be computed for many parameters: by enumeration, or beyond that by integration if all rows allow it."""
@@ -136,12 +164,17 @@ class Objective:
 
     def sample(self, size: int, seed: int) -> WeightedObjective:
         """Some of the rows, in memory, with weights under which their sum estimates that of all rows."""
-        drawn = draw(self.recorded, self.entry, count_kinds(self.recorded), size, seed)
-        return WeightedObjective.of(drawn, self.conditional, self.n_rows)
+        drawn = draw(self.recorded, self.entry, count_kinds(self.recorded), size, seed, weights=self.subjects)
+        return WeightedObjective.of(drawn, self.conditional, self.n_rows, self.n_subjects)
 
     def representative_rows(self) -> Cells:
         """All rows or, if there are many, some of them: what the columns and their ties look like."""
         return self.recorded if self.n_rows <= MOST_REPRESENTATIVE else self.sample(MOST_REPRESENTATIVE, 0).recorded
+
+    def representative_weights(self) -> Array | None:
+        """For how many subjects each of these rows stands; None if for one each."""
+        few = self.n_rows <= MOST_REPRESENTATIVE or self.subjects is None
+        return self.subjects if few else self.sample(MOST_REPRESENTATIVE, 0).subjects
 
     def terms(self) -> list[Term]:
         """Terms whose sum is the log-likelihood; the first holds the table as recorded."""
@@ -175,6 +208,9 @@ class WeightedObjective(Objective):
         As in :class:`Objective`.
     weights : ndarray of shape (n_rows,)
         For how many rows each stands.
+    subjects : ndarray of shape (n_rows,), optional
+        For how many subjects each stands by the user's word: what means, scales and numbers of rows are weighted with. By default, and
+        where a sample stands for a table without weights, for one each.
 
     Examples
     --------
@@ -185,6 +221,7 @@ class WeightedObjective(Objective):
     """
 
     weights: Array
+    subjects: Array | None = None
 
     @property
     def row_weights(self) -> Array:
@@ -192,9 +229,13 @@ class WeightedObjective(Objective):
         return self.weights
 
     @classmethod
-    def of(cls, drawn: Drawn, conditional: float, n_rows: int) -> WeightedObjective:
-        """Of rows that were drawn from a table with ``n_rows`` rows."""
-        return cls(drawn.cells, drawn.entry, conditional, row_weights(drawn.chance, n_rows))
+    def of(cls, drawn: Drawn, conditional: float, n_rows: int, n_subjects: float | None = None) -> WeightedObjective:
+        """Of rows that were drawn from a table with ``n_rows`` rows, which stand for ``n_subjects``."""
+        weights = row_weights(drawn.chance, n_rows)
+        if drawn.weights is not None and n_subjects is not None:
+            weights = weights * drawn.weights
+            weights *= n_subjects / weights.sum()
+        return cls(drawn.cells, drawn.entry, conditional, weights, drawn.weights)
 
     def terms(self) -> list[Term]:
         """Terms whose sum is the log-likelihood; one that is the same for all rows has the sum of their weights."""
@@ -202,3 +243,18 @@ class WeightedObjective(Objective):
             Term(term.cells, term.weights * (self.weights if term.cells.n_rows == self.n_rows else self.weights.mean()))
             for term in super().terms()
         ]
+
+
+def with_rows_repeated(objective: Objective) -> Objective:
+    """The same objective with every row as often as its weight says, for training that draws rows; weights must be whole numbers."""
+    if objective.subjects is None:
+        return objective
+    times = np.round(objective.subjects).astype(np.int64)
+    wrong = np.abs(objective.subjects - times) > 1e-9 * times
+    if wrong.any():
+        raise ValueError(
+            f"the contrastive trainer repeats rows, so that their weights must be whole numbers; found {objective.subjects[wrong][0]:g}. "
+            "Use the exact trainer: trainer=harmonium.Exact()"
+        )
+    rows = np.repeat(np.arange(objective.n_rows), times)
+    return Objective(objective.recorded.part(rows), objective.entry[rows], objective.conditional)

@@ -32,7 +32,8 @@ class PenalisedLikelihood:
     total : LogLikelihood
         The log-likelihood.
     coordinates : Coordinates
-    n_rows : int
+    n_rows : float
+        Rows, or the sum of their weights.
     precisions : ndarray
         Of the normal prior on each element of z.
     share_of_events : float
@@ -45,7 +46,7 @@ class PenalisedLikelihood:
 
     total: LogLikelihood
     coordinates: Coordinates
-    n_rows: int
+    n_rows: float
     precisions: Array
     share_of_events: float = 1.0
     n_evaluations: int = 0

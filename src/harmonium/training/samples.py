@@ -33,11 +33,12 @@ Kinds = list[Integers]
 
 
 class Drawn(NamedTuple):
-    """Some rows of a table, and the chance that each had of being drawn."""
+    """Some rows of a table, the chance that each had of being drawn, and their weights if the table's rows have any."""
 
     cells: Cells
     entry: Array
     chance: Array
+    weights: Array | None = None
 
 
 def rows_for_search(wanted: str | int | None, n_rows: int, n_coordinates: int) -> int | None:
@@ -82,7 +83,7 @@ def merge_kinds(parts: Sequence[Kinds]) -> Kinds:
     return [np.sum(columns, axis=0) for columns in zip(*parts, strict=True)]
 
 
-def draw(cells: Cells, entry: Array, kinds: Kinds, size: int, seed: int, first: int = 0) -> Drawn:
+def draw(cells: Cells, entry: Array, kinds: Kinds, size: int, seed: int, first: int = 0, weights: Array | None = None) -> Drawn:
     """Draw about ``size`` rows of a table, and up to as many again so that rare kinds are among them.
 
     Parameters
@@ -97,6 +98,8 @@ def draw(cells: Cells, entry: Array, kinds: Kinds, size: int, seed: int, first: 
     seed : int
     first : int
         Number of the part's first row in the table.
+    weights : ndarray of shape (n_rows,), optional
+        Of the table's rows; they do not change the chances.
     """
     n_rows = int(kinds[0].sum())
     enough = max(1, size // sum(np.count_nonzero(counts) for counts in kinds))
@@ -105,7 +108,7 @@ def draw(cells: Cells, entry: Array, kinds: Kinds, size: int, seed: int, first: 
         np.maximum(chance, np.minimum(1.0, enough / np.maximum(counts, 1))[kind], out=chance)
     stream = np.random.PCG64(seed).advance(first)  # one number for each row of the table
     rows = np.flatnonzero(np.random.Generator(stream).random(cells.n_rows) < chance)
-    return Drawn(cells.part(rows), entry[rows], chance[rows])
+    return Drawn(cells.part(rows), entry[rows], chance[rows], None if weights is None else weights[rows])
 
 
 def merge_drawn(parts: Sequence[Drawn]) -> Drawn:

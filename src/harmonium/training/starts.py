@@ -40,9 +40,12 @@ class Directions:
     outcomes: Integers
 
     @classmethod
-    def of(cls, cells: Cells, coordinates: Coordinates) -> Directions:
-        """From a training table, or a sample of it."""
+    def of(cls, cells: Cells, coordinates: Coordinates, weights: Array | None = None) -> Directions:
+        """From a training table, or a sample of it, whose rows may have weights."""
         statistics, seen = _standardised(cells, coordinates)
+        if weights is not None:
+            root = np.sqrt(weights / weights.mean())[:, None]
+            statistics, seen = statistics * root, seen * root
         layout = coordinates.layout
         of_outcomes = np.zeros(layout.n_statistics, dtype=bool)
         of_outcomes[layout.outcome_statistics] = True

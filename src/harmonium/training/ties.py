@@ -13,17 +13,18 @@ import numpy as np
 
 from harmonium.table.endpoint_summary import summarise_endpoints
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.tied_times import TiedTimes
 
 __all__ = ["TiedTimes", "ties_as_intervals"]
 
 
-def ties_as_intervals(y: Endpoints, tied: Sequence[TiedTimes] | None = None) -> Endpoints:
-    """Widen every event time that occurs more than once to the interval since the recording before.
+def ties_as_intervals(y: Endpoints, tied: Sequence[TiedTimes] | None = None, weights: RowWeights = UNWEIGHTED) -> Endpoints:
+    """Widen every event time that occurs more than once, or has more than one row's weight, to the interval since the recording before.
 
     ``tied`` has the ties of a whole table of which these are some rows; by default this is the whole.
     """
-    found = [TiedTimes.of(known) for known in summarise_endpoints(y)] if tied is None else tied
+    found = [TiedTimes.of(known) for known in summarise_endpoints(y, weights)] if tied is None else tied
     lower, upper = y.lower.copy(), y.upper.copy()
     for e, ties in enumerate(found):
         rows, place = ties.places(y.lower[:, e], y.event[:, e])
