@@ -1,4 +1,4 @@
-"""Probabilities of all paths for rows of which something is known: averages over hidden states, given each row's history."""
+"""Probabilities of all paths for rows of which something is known: averages over hidden states, given each row's history (eq. 35)."""
 
 from __future__ import annotations
 

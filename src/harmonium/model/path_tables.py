@@ -1,7 +1,7 @@
 """Where subjects are, in every hidden state: probabilities of all paths of a course at some times.
 
 Given the hidden units, durations and kinds of episodes are independent, and their distributions known. So the probability of having left a
-state follows from that of having entered it (:mod:`harmonium.model.convolution`), state after state:
+state follows from that of having entered it (eq. 34, :mod:`harmonium.model.convolution`), state after state:
 
     occupied(t) = entered(t) - left(t),    entered(t) of a next state = sum of left(t) times the probability of the kind.
 
