@@ -37,6 +37,7 @@ from harmonium.metrics.scorers import (
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.metrics.states import state_brier_score
 from harmonium.metrics.times import central_times
+from harmonium.metrics.wins import count_wins
 
 __all__ = [
     "DCalibration",
@@ -51,6 +52,7 @@ __all__ = [
     "concordance_index_ipcw",
     "concordance_index_ipcw_scorer",
     "concordance_index_scorer",
+    "count_wins",
     "d_calibration",
     "energy_score",
     "evaluate",

@@ -33,6 +33,7 @@ from harmonium.typing import Array, Integers
 __all__ = ["EpisodeMixture", "EpisodePrognosis", "StatePrognosis"]
 
 _N_PANELS, _N_NODES = 32, 8  # of an integral over time
+_N_SPLIT = 96  # parts of the time in which an event may fall
 _N_RISK = 24  # nodes of an integral over the time scale
 _ROWS_AT_ONCE = 500  # with times of their own, each of which is found for all of them
 
@@ -55,6 +56,10 @@ class StatePrognosis(Prognosis):
     @abstractmethod
     def _after(self, state: int, e: int, times: Array) -> Array:
         """Survival after a passing event that is to come, or has, (rows, times)."""
+
+    @abstractmethod
+    def _alive_without(self, e: int, times: Array, until: float) -> Array:
+        """No passing event until each time, no terminal one until a later one, (rows, times)."""
 
     # --- states ---
 
@@ -88,6 +93,13 @@ class StatePrognosis(Prognosis):
             )
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
         return self._after(0, course.names.index(event), at)
+
+    @with_interval(NO_EVENT)
+    def survival_without(self, event: str, times: Any, *, until: float) -> Array:
+        """Probability of no such event until each time and of no terminal one until ``until``, (rows, times); nothing being given."""
+        if self.course.passing != (event,) or self.known is not None:
+            raise ValueError(f"this is known of the only event that is not terminal, while nothing is given; found {event!r}")
+        return self._alive_without(self.course.names.index(event), np.asarray(times, dtype=np.float64), float(until))
 
     # --- endpoints ---
 
@@ -254,6 +266,21 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
 
         return np.asarray(self._by_part(np.arange(self.n_rows), answer)[0])
 
+    def _alive_without(self, e: int, times: Array, until: float) -> Array:
+        edges = np.unique(np.concatenate([times, np.linspace(0.0, until, _N_SPLIT + 1)]))
+        edges = edges[edges <= until]
+        place = np.searchsorted(edges, np.minimum(times, until))
+
+        def answer(own: PathRows) -> Array:
+            tables = own.tables
+            free = tables.survival(0, edges)
+            after = tables.survival(tables.course.after(0, e), until - 0.5 * (edges[:-1] + edges[1:]))
+            passed = tables.kind(0, e)[:, None] * (free[:, :-1] - free[:, 1:]) * after
+            later = np.concatenate([np.cumsum(passed[:, ::-1], axis=1)[:, ::-1], np.zeros((len(passed), 1))], axis=1)
+            return np.asarray((own.weights @ (free[:, -1:] + later)[:, place])[None])
+
+        return np.asarray(self._by_part(np.arange(self.n_rows), answer)[0])
+
     def _by_part(self, chosen: Integers, question: Callable[[PathRows], Array]) -> Array:
         """Answers (anything, chosen rows, times), part by part."""
         out: Array | None = None
@@ -296,6 +323,10 @@ class EpisodeMixture(StatePrognosis, MixturePrognosis):
 
     def _after(self, state: int, e: int, times: Array) -> Array:
         return np.asarray(np.sum([w[:, None] * part._after(state, e, times) for w, part in self._components(self.weights)], axis=0))
+
+    def _alive_without(self, e: int, times: Array, until: float) -> Array:
+        found = [w[:, None] * part._alive_without(e, times, until) for w, part in self._components(self.weights)]
+        return np.asarray(np.sum(found, axis=0))
 
     def _components(self, weights: Array) -> list[tuple[Array, EpisodePrognosis]]:
         return [(w, part) for w, part in zip(weights, self.parts, strict=True) if isinstance(part, EpisodePrognosis)]

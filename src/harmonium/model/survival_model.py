@@ -10,14 +10,14 @@ import pandas as pd
 from harmonium.metrics.multi_endpoint import global_concordance
 from harmonium.model import explanation, generation
 from harmonium.model.asked import given_endpoints, observed_endpoints
-from harmonium.model.predicting import Predicting
+from harmonium.model.comparing import Comparing
 from harmonium.model.storage import save_model
 from harmonium.typing import Array
 
 __all__ = ["SurvivalModel"]
 
 
-class SurvivalModel(Predicting):
+class SurvivalModel(Comparing):
     """Questions to a fitted model.
 
     Arguments mean the same everywhere: ``X`` are covariates, which may be missing; ``endpoint`` is the first one if none is named;

@@ -1,0 +1,149 @@
+"""Effects that a person can read: contrasts between values of a column, in times and probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harmonium.metrics.wins import count_wins
+from harmonium.model.contrast import contrast, measure_of, partial_dependence
+from harmonium.model.predicting import Predicting
+from harmonium.model.standardised import column_named
+from harmonium.model.win_ratio import check_order, win_ratio
+from harmonium.table.frames import columns_of, to_pandas
+
+__all__ = ["Comparing"]
+
+_N_VALUES = 9  # of a numeric column, along which an answer is followed
+
+
+class Comparing(Predicting):
+    """Questions about columns: standardised over the rows of a table, with intervals."""
+
+    def contrast(
+        self,
+        X: Any,
+        column: Any,
+        values: Sequence[Any],
+        *,
+        endpoint: Any = None,
+        measure: str = "survival",
+        times: Any = None,
+        until: float | None = None,
+        interval: float | None = 0.95,
+    ) -> pd.DataFrame:
+        """Compare two values of a column, all else being as in a table: difference and ratio of standardised answers.
+
+        Everybody in ``X`` is given the first value, then the second, and answers are averaged. That is a statement about the average of
+        these rows: its interval says how well the model knows it, not how other rows would differ. What the column stands for besides
+        itself is not taken away unless other columns say it; by itself, this is no effect of a cause.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Covariates; values may be missing.
+        column : str
+        values : pair
+            Two levels, or two numbers; the second is compared with the first.
+        endpoint : str or tuple of str, optional
+            By default the first.
+        measure : "survival", "incidence", "restricted_mean" or "states"
+        times : array_like
+            At which survival, incidence or states are compared.
+        until : float
+            Of a restricted mean.
+        interval : float or None
+            Probability of the intervals; None for none.
+
+        Returns
+        -------
+        DataFrame
+            ``estimate``, ``lower`` and ``upper`` of both values, of their difference and of their ratio, at each time.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8()
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.contrast(X, "arm", ("CP/CG", "CP/CG+N"), endpoint="os", times=[24])
+        >>> list(found.index.get_level_values("of"))
+        ['arm = CP/CG', 'arm = CP/CG+N', 'difference', 'ratio']
+        >>> bool((found["lower"] < found["estimate"]).all())
+        True
+        """
+        fitted = self.fitted
+        return contrast(fitted, X, column, values, measure_of(fitted, measure, endpoint, times, until), interval)
+
+    def partial_dependence(
+        self,
+        X: Any,
+        column: Any,
+        *,
+        values: Sequence[Any] | None = None,
+        endpoint: Any = None,
+        measure: str = "survival",
+        times: Any = None,
+        until: float | None = None,
+        interval: float | None = 0.95,
+    ) -> pd.DataFrame:
+        """Standardised answers along the values of a column, as :meth:`contrast` has them for two of them.
+
+        ``values`` are by default the levels of a column or, of numbers, quantiles in ``X`` from the 5th to the 95th percentile.
+        """
+        fitted = self.fitted
+        own = column_named(fitted, column)
+        if values is None and own.role == "numeric":
+            (found,) = columns_of(to_pandas(X), [column])
+            values = np.unique(np.nanquantile(found.to_numpy(dtype=np.float64), np.linspace(0.05, 0.95, _N_VALUES))).tolist()
+        measured = measure_of(fitted, measure, endpoint, times, until)
+        return partial_dependence(fitted, X, column, list(own.levels) if values is None else list(values), measured, interval)
+
+    def win_ratio(
+        self,
+        X: Any,
+        column: Any,
+        values: Sequence[Any],
+        *,
+        until: float,
+        order: Sequence[str] | None = None,
+        y: Any = None,
+        interval: float | None = 0.95,
+    ) -> pd.DataFrame:
+        """Win ratio and net benefit of one value of a column against another, by ordered endpoints, at a horizon.
+
+        Two subjects with covariates of ``X``, one with each value: who dies later until the horizon wins; if both are alive, who has the
+        next event later. It comes from the model's law of all endpoints and has no censoring in it, unlike counts of observed pairs, which
+        change with the length of follow-up. Standardised over ``X`` as :meth:`contrast` is, with the same reservations.
+
+        Parameters
+        ----------
+        X : DataFrame
+        column : str
+        values : pair
+            The second is compared with the first.
+        until : float
+            The horizon.
+        order : sequence of str, optional
+            One or two endpoints, the most important first; by default terminal ones come before others.
+        y : DataFrame, optional
+            What was observed of the rows of ``X``: adds the counted pairs (:func:`harmonium.metrics.count_wins`) as ``observed``.
+        interval : float or None
+
+        Returns
+        -------
+        DataFrame
+            Probabilities of wins, losses and ties by endpoint and in all; net benefit (wins minus losses) and win ratio.
+        """
+        fitted = self.fitted
+        names = check_order(fitted, order)
+        out = win_ratio(fitted, X, column, values, names, until, interval)
+        if y is not None:
+            (own,) = columns_of(to_pandas(X), [column])
+            chosen = own.isin(list(values)).to_numpy()
+            rows = y[chosen] if not hasattr(y, "iloc") else y.iloc[np.flatnonzero(chosen)]
+            counted = count_wins(rows, (own[chosen] == values[1]).to_numpy(), order=names, until=until)
+            out.insert(0, "observed", counted["share"])
+        return out
