@@ -260,3 +260,8 @@ def test_what_is_prepared_does_not_travel_but_is_counted():
     assert len(pickle.dumps(used)) == size
     assert pickle.loads(pickle.dumps(used)).value_and_natural_gradient(natural)[0] == value
     assert size < sys.getsizeof(used) < 10 * size
+
+
+def test_weights_are_refused(client):
+    with pytest.raises(ValueError, match="rows of a Dask DataFrame cannot have weights"):
+        hd.DaskSurvivalHarmonium(1, client=client).fit(None, None, sample_weight=[1.0])

@@ -19,7 +19,7 @@ from harmonium.table.row_weights import RowWeights, parse_weights, words_of_weig
         ([1.0, -2.0, 1.0], "must not be negative; found -2.0 in row 1. Give a row the weight 0 to leave it out"),
         ([1.0, 1.0, np.nan], "must not be missing; found nan in row 2"),
         ([1.0, np.inf, 1.0], "must be finite; found inf in row 1. Cut weights"),
-        ([0.0, 0.0, 0.0], "is 0 in all of 3 rows"),
+        ([0.0, 0.0, 0.0], "is zero in all of 3 rows"),
         ([1.0, 1.0], "a number for each of 3 rows; found 2"),
         ([[1.0, 1.0, 1.0]], r"found an object of shape \(1, 3\)"),
         (2.0, r"found an object of shape \(\)"),

@@ -57,6 +57,8 @@ class RowWeights:
         >>> RowWeights.of(np.array([2.0, 0.5, 0.5]), np.array([[7.0], [8.0], [8.0]]), y).smallest
         1.0
         """
+        if values is None and any(_has_one_alone(times) for times in y.lower.T):
+            return UNWEIGHTED
         return cls(values, _smallest(np.ones(len(y.lower)) if values is None else values, X, y))
 
     def part(self, rows: Any) -> RowWeights:
@@ -100,7 +102,7 @@ def parse_weights(sample_weight: Any, n_rows: int, index: Any = None, called: st
         if row is not None:
             raise TableError(f"{called} {rule}; found {as_typed(given.iloc[row])} in row {row}. {advice}", row=row)
     if not weights.any():
-        raise TableError(f"{called} is 0 in all of {n_rows} rows, so that none is left; give those that count a positive weight")
+        raise TableError(f"{called} is zero in all of {n_rows} rows, so that none is left; give those that count a positive weight")
     return weights
 
 
@@ -162,6 +164,12 @@ def words_of_weight(weight: float) -> float:
     """
     whole = round(float(weight))
     return whole if abs(weight - whole) < _SAME * max(1.0, weight) else max(round(float(weight), 1), 0.1)
+
+
+def _has_one_alone(times: Array) -> bool:
+    """Whether a time occurs once: the row that has it is then there once. As good as always, and quickly found."""
+    new = np.diff(np.sort(times)) > 0.0
+    return bool((np.append(new, True) & np.insert(new, 0, True)).any())
 
 
 def _smallest(weights: Array, X: Any, y: Endpoints) -> float:
