@@ -6,7 +6,7 @@ import pytest
 from harmonium.cells import Cells, Layout
 from harmonium.engine.exact import LogMassSum, Term
 from harmonium.engine.parameters import Parameters
-from harmonium.engine.prepared import cut_into_strips
+from harmonium.engine.prepared import Prepared, cut_into_strips
 from harmonium.units import Bernoulli, Gaussian, TruncatedGamma
 
 LAYOUT = Layout([Bernoulli(), Bernoulli(), Gaussian(), TruncatedGamma(), TruncatedGamma()], n_outcomes=2)
@@ -60,3 +60,19 @@ def test_several_strips_add_up_to_the_same():
     found = [piece.value_and_gradient(parameters) for piece in pieces]
     assert value == pytest.approx(sum(each for each, _ in found), rel=1e-12)
     np.testing.assert_allclose(gradient.to_vector(), sum(each.to_vector() for _, each in found), rtol=1e-9, atol=1e-9)
+
+
+def test_rows_moved_to_another_grid_are_as_if_laid_out_for_it():
+    rng = np.random.default_rng(3)
+    cells = table(300, rng)
+    terms = [Term.uniform(cells, 1.0), Term.uniform(cells.freeing_outcomes(), -1.0)]
+    coarse = LogMassSum(terms)._prepared
+    grid = coarse.plan.grid
+    finer = grid.halved(np.arange(grid.n_panels) % 3 == 0)
+    laid_out = Prepared(coarse.pieces, coarse.strips, coarse.plan.on(finer)).row_blocks(0, 2)
+    on_coarse = coarse.row_blocks(0, 2)
+    moved = coarse.on(finer).row_blocks(0, 2)
+    assert moved.part_row.size > 0
+    assert not np.array_equal(moved.whole, on_coarse.whole)
+    for name, expected in laid_out._asdict().items():
+        np.testing.assert_array_equal(getattr(moved, name), expected, err_msg=name)

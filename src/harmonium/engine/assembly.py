@@ -18,7 +18,7 @@ from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.registry import write_statistics
 
-__all__ = ["Chunk", "Sharing", "assemble"]
+__all__ = ["Chunk", "Sharing", "TableCells", "assemble", "place_cells"]
 
 _UNRESOLVED = -2  # an interval on a column without a table, whose shared row is looked up after compiled code
 
@@ -72,6 +72,26 @@ class Chunk(NamedTuple):
     def n_bytes(self) -> int:
         """Memory taken."""
         return sum(array.nbytes for array in self)
+
+
+class TableCells(NamedTuple):
+    """Where the factors of cells of endpoints' tables are found; as in :class:`Chunk`."""
+
+    whole: Integers
+    error: Integers
+    parts: Integers
+    part_row: Integers
+    part_error: Integers
+    part_length: Array
+    part_weights: Array
+
+
+class _Room(NamedTuple):
+    """Working memory for the parts of one cell."""
+
+    means: Array
+    weights: Array
+    lengths: Array
 
 
 @dataclass(frozen=True)
@@ -140,6 +160,76 @@ def _split_interval(
 
 
 @compiled()
+def _place_cell(
+    bounds: tuple[float, float],
+    starts: tuple[int, int],
+    edges: Array,
+    half_widths: Array,
+    room: _Room,
+    cell: int,
+    part: int,
+    out: TableCells,
+) -> int:
+    """Write down where the factor of a tabulated cell is found; ``starts`` of its column's table and error table. Returns the next part."""
+    whole, error, parts, part_row, part_error, part_length, part_weights = out
+    n_panels, rows, errors = half_widths.size, starts[0], starts[1]
+    first, begin, end, last = _split_interval(
+        max(bounds[0], 0.0), min(bounds[1], 1.0), edges, half_widths, room.means, room.weights, room.lengths
+    )
+    for side in range(2):
+        panel = first if side == 0 else last
+        if panel >= 0:
+            parts[cell, side] = part
+            part_row[part] = rows + NODES * panel
+            part_error[part] = errors + panel
+            part_length[part] = room.lengths[side]
+            part_weights[part] = room.weights[side]
+            part += 1
+    if end == n_panels and begin < end:
+        whole[cell, 0], whole[cell, 1] = rows + (NODES + 1) * n_panels + begin, 1
+    elif begin < end:
+        whole[cell, 0], whole[cell, 1] = rows + NODES * n_panels + begin, end - begin
+    if begin < end:
+        error[cell] = errors + n_panels + begin
+    return part
+
+
+@compiled()
+def _place_cells(
+    column: Integers,
+    lower: Array,
+    upper: Array,
+    table_row: Integers,
+    error_row: Integers,
+    edges: Array,
+    half_widths: Array,
+    out: TableCells,
+) -> int:
+    """Fill the arrays of some tabulated cells; returns the number of parts used."""
+    room, part = _Room(np.empty(NODES), np.empty((2, NODES)), np.empty(2)), 0
+    for cell in range(column.size):
+        starts = (table_row[column[cell]], error_row[column[cell]])
+        part = _place_cell((lower[cell], upper[cell]), starts, edges, half_widths, room, cell, part, out)
+    return part
+
+
+def place_cells(column: Integers, lower: Array, upper: Array, grid: Grid, table_row: Integers, error_row: Integers) -> TableCells:
+    """Where the factors of some tabulated cells are found, given their columns and bounds."""
+    n = column.size
+    out = TableCells(
+        whole=np.zeros((n, 2), np.int64),
+        error=np.full(n, -1, np.int64),
+        parts=np.full((n, 2), -1, np.int64),
+        part_row=np.empty(2 * n, np.int64),
+        part_error=np.empty(2 * n, np.int64),
+        part_length=np.empty(2 * n),
+        part_weights=np.empty((2 * n, NODES)),
+    )
+    used = _place_cells(column, lower, upper, table_row, error_row, grid.edges, grid.half_widths, out)
+    return out._replace(**{name: array[:used] for name, array in out._asdict().items() if name.startswith("part_")})
+
+
+@compiled()
 def _write_observed(lower: Array, upper: Array, codes: Integers, offsets: Integers, statistics: Array) -> None:
     """Statistics of observed values, 0 elsewhere, as (rows, statistics)."""
     x = np.empty(lower.shape[0])
@@ -170,9 +260,9 @@ def _assemble(
     """Fill the arrays of a chunk; returns the number of parts used."""
     # Names of their own: taking an array out of a tuple inside the loop costs as much as the work there.
     _, _, statistics, first_cell, shared, columns, parts, whole, error, part_row, part_error, part_length, part_weights = chunk
-    n_panels = half_widths.size
+    table_cells = TableCells(whole, error, parts, part_row, part_error, part_length, part_weights)
+    room = _Room(np.empty(NODES), np.empty((2, NODES)), np.empty(2))
     cell = part = 0
-    means, weights, lengths = np.empty(NODES), np.empty((2, NODES)), np.empty(2)
     _write_observed(lower, upper, codes, offsets, statistics)
     for row in range(lower.shape[0]):
         first_cell[row] = cell
@@ -191,23 +281,8 @@ def _assemble(
                 shared[cell] = _UNRESOLVED
                 whole[cell, 0] = row
             else:
-                rows, errors = table_row[column], error_row[column]
-                first, begin, end, last = _split_interval(max(low, 0.0), min(high, 1.0), edges, half_widths, means, weights, lengths)
-                for side in range(2):
-                    panel = first if side == 0 else last
-                    if panel >= 0:
-                        parts[cell, side] = part
-                        part_row[part] = rows + NODES * panel
-                        part_error[part] = errors + panel
-                        part_length[part] = lengths[side]
-                        part_weights[part] = weights[side]
-                        part += 1
-                if end == n_panels and begin < end:
-                    whole[cell, 0], whole[cell, 1] = rows + (NODES + 1) * n_panels + begin, 1
-                elif begin < end:
-                    whole[cell, 0], whole[cell, 1] = rows + NODES * n_panels + begin, end - begin
-                if begin < end:
-                    error[cell] = errors + n_panels + begin
+                starts = (table_row[column], error_row[column])
+                part = _place_cell((low, high), starts, edges, half_widths, room, cell, part, table_cells)
             cell += 1
     first_cell[lower.shape[0]] = cell
     return part

@@ -20,7 +20,7 @@ from harmonium.engine.block_sum import sum_blocks
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.many_states import FEWEST_UNITS, ManyStates
-from harmonium.engine.one_strip import sum_strip
+from harmonium.engine.one_strip import Strip, sum_strip
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, cut_into_strips, merged
@@ -32,7 +32,7 @@ __all__ = ["LogMassSum", "Term", "log_mass", "posterior"]
 
 _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows has an adjoint of the same size
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
-_PATIENCE = 100  # evaluations before the coarsest grid is tried again
+_PATIENCE = 300  # evaluations before the coarsest grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
 _SLICES = 8  # of rows that threads share; the order of additions must not depend on the number of threads
 _FEWEST_FOR_PATTERNS = 6  # hidden units; with fewer, a pass over all states is as quick
@@ -100,12 +100,18 @@ class LogMassSum:
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters (eq. 11)."""
+        strip = self.one_strip(natural.n_hidden)
+        found = None if strip is None else sum_strip(strip, natural, self._total_weight)
+        return self._without_strip(natural) if found is None else found
+
+    def one_strip(self, n_hidden: int) -> Strip | None:
+        """For compiled code that finds value and gradient by itself: the rows, if they are one strip and hidden units few."""
         self._try_coarser()
-        if natural.n_hidden < FEWEST_UNITS and len(self._prepared.strips) == 1:
-            rows = self._prepared.row_blocks(0, natural.n_hidden)
-            found = sum_strip(self._prepared.plan, rows, natural, self._total_weight)
-            if found is not None:
-                return found
+        few = n_hidden < FEWEST_UNITS and len(self._prepared.strips) == 1
+        return self._prepared.strip(n_hidden) if few else None
+
+    def _without_strip(self, natural: Natural) -> tuple[float, Natural]:
+        """Value and gradient of any rows; the grid is refined where it has to be."""
         while True:
             prepared = self._prepared
             if natural.n_hidden >= FEWEST_UNITS:

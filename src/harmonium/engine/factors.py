@@ -121,8 +121,9 @@ class FactorPlan:
         first, last = layout.offsets[columns], layout.offsets[columns + 1]
         widest = int((last - first).max(initial=0))
         at_nodes = np.zeros((columns.size, widest, grid.log_nodes.size))
+        by_unit = {unit: grid.statistics(unit) for unit in {layout.units[column] for column in columns}}
         for k, column in enumerate(columns):
-            statistics = grid.statistics(layout.units[column])
+            statistics = by_unit[layout.units[column]]
             at_nodes[k, : statistics.shape[0]] = statistics
         places = self._first_free_mean + widest * np.arange(columns.size)
         lower, upper = np.ascontiguousarray(layout.domains[columns, 0]), np.ascontiguousarray(layout.domains[columns, 1])

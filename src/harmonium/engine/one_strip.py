@@ -5,6 +5,8 @@ With few rows, calls from Python would take as long as the work that they ask fo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from harmonium.engine.block_sum import sum_blocks
@@ -17,15 +19,30 @@ from harmonium.engine.state_sum import Energy, Factors, Sums
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array
 
-__all__ = ["sum_strip"]
+__all__ = ["Strip", "add_up_strip", "strip_of", "sum_strip"]
 
 
-def sum_strip(plan: FactorPlan, rows: RowBlocks, natural: Natural, total_weight: float) -> tuple[float, Natural] | None:
+class Strip(NamedTuple):
+    """All that compiled code needs of the rows, beginning with numbers of shared cells, of means of their statistics and of columns."""
+
+    n_shared: int
+    n_means: int
+    n_columns: int
+    cells: SharedCells
+    tables: Tables
+    rows: RowBlocks
+
+
+def strip_of(plan: FactorPlan, rows: RowBlocks) -> Strip:
+    """Of rows that were laid out."""
+    return Strip(plan.n_shared, plan.n_means, plan.layout.n_columns, plan.cells, plan.tables, rows)
+
+
+def sum_strip(strip: Strip, natural: Natural, total_weight: float) -> tuple[float, Natural] | None:
     """The sum and its gradient by natural parameters; None if some row cannot be summed with these tables."""
     bias, coupling, hidden = np.empty(natural.bias.size), np.empty(natural.coupling.shape), np.empty(natural.n_hidden)
-    sizes = (plan.n_shared, plan.n_means, plan.layout.n_columns)
-    given = (natural.bias, np.ascontiguousarray(natural.coupling), natural.hidden_bias, natural.constant)
-    value, complete = _sum_strip(given, sizes, plan.cells, plan.tables, rows, bias, coupling, hidden)
+    energy = (natural.bias, np.ascontiguousarray(natural.coupling), natural.hidden_bias, natural.constant)
+    value, complete = add_up_strip(strip, energy, bias, coupling, hidden)
     return (value, Natural(bias, coupling, hidden, -total_weight)) if complete else None
 
 
@@ -43,18 +60,11 @@ def _empty_factors(n_shared: int, n_columns: int, n_tables: int, n_panels: int, 
 
 
 @compiled()
-def _sum_strip(
-    natural: tuple[Array, Array, Array, float],
-    sizes: tuple[int, int, int],
-    cells: SharedCells,
-    tables: Tables,
-    rows: RowBlocks,
-    bias: Array,
-    coupling: Array,
-    hidden: Array,
+def add_up_strip(
+    strip: Strip, natural: tuple[Array, Array, Array, float], bias: Array, coupling: Array, hidden: Array
 ) -> tuple[float, bool]:
-    """Fill in the gradient; returns the value, and whether all rows were summed."""
-    n_shared, n_means, n_columns = sizes
+    """Fill in the gradient by natural parameters; returns the value, and whether all rows were summed."""
+    n_shared, n_means, n_columns, cells, tables, rows = strip
     n_statistics, n_hidden = natural[1].shape
     n_states = 1 << n_hidden
     factors = _empty_factors(n_shared, n_columns, tables.column.size, tables.half_widths.size, n_states)

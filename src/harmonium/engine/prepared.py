@@ -14,8 +14,9 @@ from harmonium.engine.assembly import Chunk, assemble
 from harmonium.engine.factors import FactorPlan
 from harmonium.engine.half_cells import Places, places
 from harmonium.engine.half_tables import HalfTables
+from harmonium.engine.one_strip import Strip, strip_of
 from harmonium.engine.panels import Grid
-from harmonium.engine.row_blocks import RowBlocks, row_blocks
+from harmonium.engine.row_blocks import RowBlocks, on_grid, row_blocks
 from harmonium.engine.state_sum import INACCURATE
 from harmonium.typing import Array, Integers
 
@@ -127,21 +128,32 @@ class Prepared:
     strips : list of tuple of Piece
         All rows again; two pieces side by side where their rows differ in the outcomes only.
     plan : FactorPlan
+    before : dict, optional
+        Rows of strips that were laid out for another grid, by strip and number of hidden units; they are used up.
     """
 
-    def __init__(self, pieces: list[Piece], strips: list[tuple[Piece, ...]], plan: FactorPlan) -> None:
+    def __init__(
+        self,
+        pieces: list[Piece],
+        strips: list[tuple[Piece, ...]],
+        plan: FactorPlan,
+        before: dict[tuple[int, ...], RowBlocks] | None = None,
+    ) -> None:
         self.pieces = pieces
         self.strips = strips
         self.plan = plan
         self.n_uses = 0
         self._kept: dict[tuple[int, ...], Any] = {}
         self._kept_bytes = 0
+        self._before = before or {}
         self._places: dict[int, Places] = {}
+        self._strips: dict[int, Strip] = {}
         self.spare_tables: list[HalfTables] = []  # memory for many states, which is large; threads take turns
 
     def on(self, grid: Grid) -> Prepared:
         """The same on another grid."""
-        return Prepared(self.pieces, self.strips, self.plan.on(grid))
+        laid_out = self._before | {key: rows for key, rows in self._kept.items() if isinstance(rows, RowBlocks)}
+        return Prepared(self.pieces, self.strips, self.plan.on(grid), laid_out)
 
     def chunk(self, number: int) -> Chunk:
         """The assembled rows of a piece, kept while memory allows."""
@@ -159,8 +171,17 @@ class Prepared:
 
     def row_blocks(self, number: int, n_hidden: int) -> RowBlocks:
         """The rows of a strip laid out for few hidden states, kept while memory allows."""
-        rows: RowBlocks = self._kept_or_made((number, n_hidden), lambda: self._laid_out(self.strips[number], n_hidden))
+        rows: RowBlocks = self._kept_or_made((number, n_hidden), lambda: self._laid_out(number, n_hidden))
         return rows
+
+    def strip(self, n_hidden: int) -> Strip:
+        """The first strip for compiled code that does all of the work, kept as long as its rows are."""
+        found = self._strips.get(n_hidden)
+        if found is None:
+            found = strip_of(self.plan, self.row_blocks(0, n_hidden))
+            if (0, n_hidden) in self._kept:
+                self._strips[n_hidden] = found
+        return found
 
     def _kept_or_made(self, key: tuple[int, ...], make: Callable[[], Any]) -> Any:
         found = self._kept.get(key)
@@ -175,7 +196,10 @@ class Prepared:
         plan = self.plan
         return assemble(plan.layout, *piece.bounds, plan.grid, plan.table_row, plan.error_row, plan.sharing)
 
-    def _laid_out(self, strip: tuple[Piece, ...], n_hidden: int) -> RowBlocks:
+    def _laid_out(self, number: int, n_hidden: int) -> RowBlocks:
+        strip, before = self.strips[number], self._before.pop((number, n_hidden), None)
+        if before is not None:
+            return on_grid(before, self.plan.grid, self.plan.table_row, self.plan.error_row)
         chunks, bounds = [self._assembled(piece) for piece in strip], [piece.bounds for piece in strip]
         return row_blocks(self.plan.layout, chunks, bounds, np.stack([piece.weights for piece in strip]), n_hidden)
 

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.cells import Layout
-from harmonium.engine.assembly import Chunk
+from harmonium.engine.assembly import Chunk, place_cells
+from harmonium.engine.panels import Grid
 from harmonium.numerics.compilation import compiled
 from harmonium.typing import Array, Integers
 
-__all__ = ["CLOSED", "MIXED", "ROWS", "UNIFORM", "RowBlocks", "row_blocks"]
+__all__ = ["CLOSED", "MIXED", "ROWS", "UNIFORM", "RowBlocks", "on_grid", "row_blocks"]
 
 ROWS = 32
 """Rows of a block."""
@@ -60,6 +61,8 @@ class RowBlocks(NamedTuple):
         Blocks of a batch.
     batch_first : ndarray of shape (n_batches + 1,)
         Where each batch's cells begin.
+    lower, upper : ndarray of shape (n_cells,)
+        Bounds of the distinct cells of tables.
     column, whole, error, parts, part_row, part_error, part_length, part_weights : ndarray
         As in :class:`harmonium.engine.assembly.Chunk`, for distinct cells.
     """
@@ -77,6 +80,8 @@ class RowBlocks(NamedTuple):
     pattern_shared: Integers
     batch: int
     batch_first: Integers
+    lower: Array
+    upper: Array
     column: Integers
     whole: Integers
     error: Integers
@@ -128,7 +133,7 @@ def _number_patterns(first_cell: Integers, shared: Integers, keys: Integers, fir
 
 
 def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[Array, Array]], weights: Array, n_hidden: int) -> RowBlocks:
-    """Lay out one chunk or, if the rows of two differ in their outcomes only, both."""
+    """Lay out one chunk or, if the rows of two differ in their outcomes only, both; in an order that does not depend on the grid."""
     n_sides, n_rows = weights.shape
     n, batch = -(-n_rows // ROWS) * ROWS, min(max(_BATCH_NUMBERS >> n_hidden, ROWS), _LARGEST_BATCH)
     first_cell, shared, column, whole, error, parts = _joined(chunks)
@@ -136,11 +141,11 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
     tabulated = np.flatnonzero(shared < 0)
     mass = np.repeat(np.arange(n_sides * n_rows), np.diff(first_cell))[tabulated]  # numerators' rows, then denominators'
     n_cells = np.bincount(mass, minlength=n_sides * n_rows)
-    place_in_table = np.full(n_sides * n_rows, -1)
-    place_in_table[mass[::-1]] = whole[tabulated[::-1], 0]
-    order = np.lexsort((place_in_table[:n_rows], n_cells[:n_rows] > 0, *patterns))
-    rank = np.argsort(order)
     known = [np.concatenate(side)[mass, column[tabulated]] for side in zip(*bounds, strict=True)]
+    first_lower, first_column = np.full(n_sides * n_rows, -1.0), np.full(n_sides * n_rows, -1)
+    first_lower[mass[::-1]], first_column[mass[::-1]] = known[0][::-1], column[tabulated[::-1]]
+    order = np.lexsort((first_lower[:n_rows], first_column[:n_rows], n_cells[:n_rows] > 0, *patterns))
+    rank = np.argsort(order)
     of_batch = rank[mass % n_rows] // batch
     chosen, number = _distinct(np.stack([of_batch, column[tabulated], *known]))
     cells = np.full((n_sides, int(n_cells.max(initial=0)), n), -1, np.int32)
@@ -164,6 +169,8 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
         members,
         batch // ROWS,
         np.searchsorted(of_batch[chosen], np.arange(-(-n // batch) + 1)),
+        known[0][chosen],
+        known[1][chosen],
         column[distinct],
         whole[distinct],
         error[distinct],
@@ -173,6 +180,12 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
         part_length,
         part_weights,
     )
+
+
+def on_grid(rows: RowBlocks, grid: Grid, table_row: Integers, error_row: Integers) -> RowBlocks:
+    """The same rows, in the same order, with tables on another grid."""
+    cells = place_cells(rows.column, rows.lower, rows.upper, grid, table_row, error_row)
+    return rows._replace(**cells._asdict())
 
 
 def _patterns(first_cell: Integers, shared: Integers, n_sides: int) -> tuple[Places, Integers, Integers]:

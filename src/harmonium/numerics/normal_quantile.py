@@ -50,5 +50,15 @@ def normal_quantile(share: Array) -> Array:
 
 
 def _ratio(polynomials: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
-    above, below = (np.polyval(coefficients, x) for coefficients in polynomials)
+    above, below = (_polynomial(coefficients, x) for coefficients in polynomials)
     return np.asarray(above / below)
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    """By Horner's rule, the highest power first; several times as quick as NumPy's for few numbers."""
+    out = np.multiply(x, coefficients[0])
+    for coefficient in coefficients[1:-1]:
+        out += coefficient
+        out *= x
+    out += coefficients[-1]
+    return np.asarray(out)

@@ -27,10 +27,10 @@ from harmonium.training.statistics import StatisticsSummary
 from harmonium.typing import Array, Booleans, Integers
 from harmonium.units.contract import NaturalParameter
 
-__all__ = ["Coordinates"]
+__all__ = ["Coordinates", "Places", "write_gradient", "write_natural"]
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
     """Statistics by role, the units of z, and how much of a compensated statistic goes to the one that compensates for it."""
 
     coupled: Integers
@@ -106,7 +106,8 @@ class Coordinates:
     # --- the map and its adjoint ---
 
     @cached_property
-    def _places(self) -> _Places:
+    def places(self) -> Places:
+        """For compiled code: where everything is."""
         coupled, learned = np.flatnonzero(self.coupled), np.flatnonzero(self.learned_bias)
         centred = np.array([natural.centred for natural in self._declared], dtype=bool)
         pairs = [
@@ -116,7 +117,7 @@ class Coordinates:
             if natural.compensated_by is not None
         ]
         compensated, compensating = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return _Places(
+        return Places(
             coupled,
             learned,
             np.flatnonzero(centred & self.learned_bias),
@@ -132,7 +133,7 @@ class Coordinates:
         """Statistics with couplings."""
         return int(self.coupled.sum())
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Length of z."""
         return self.n_hidden * (1 + self.n_couplings) + int(self.learned_bias.sum())
@@ -146,12 +147,12 @@ class Coordinates:
         """The natural parameters at z (eq. 15)."""
         bias, coupling = self.fixed_bias.copy(), np.zeros((self.layout.n_statistics, self.n_hidden))
         hidden = np.empty(self.n_hidden)
-        _to_natural(z, self._places, self.mean, bias, coupling, hidden)
+        write_natural(z, self.places, self.mean, bias, coupling, hidden)
         return Natural(bias, coupling, hidden, 0.0)
 
     def from_natural(self, natural: Natural) -> Array:
         """The z of some natural parameters, cut to the bounds."""
-        at = self._places
+        at = self.places
         bias, coupling = natural.bias.copy(), natural.coupling.copy()
         hidden = natural.hidden_bias + self.mean @ coupling
         bias[at.centred] += 0.5 * coupling[at.centred].sum(axis=1)
@@ -164,12 +165,16 @@ class Coordinates:
     def pull_back(self, gradient: Natural) -> Array:
         """The gradient by z."""
         out = np.empty(self.size)
-        _pull_back(gradient.bias.copy(), gradient.coupling.copy(), gradient.hidden_bias, self._places, self.mean, out)
+        write_gradient(gradient.bias.copy(), gradient.coupling.copy(), gradient.hidden_bias, self.places, self.mean, out)
         return out
 
     def bounds(self) -> tuple[Array, Array]:
         """Lowest and highest z."""
-        at, out = self._places, []
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        at, out = self.places, []
         for side, infinity in enumerate((-np.inf, np.inf)):
             bound = np.full(self.size, infinity)
             _, couplings, biases = self.split(bound)
@@ -184,12 +189,12 @@ class Coordinates:
 
     def neutral_biases(self) -> Array:
         """The learned biases of columns that are coupled to nothing."""
-        biases: Array = (self.fixed_bias * self.scale)[self._places.learned]
+        biases: Array = (self.fixed_bias * self.scale)[self.places.learned]
         return biases
 
     def couplings_of_outcomes(self, natural: Array) -> Array:
         """The couplings, as they are in z, of natural couplings (outcomes' statistics, hidden units)."""
-        at = self._places
+        at = self.places
         whole = np.zeros((self.layout.n_statistics, self.n_hidden))
         whole[self.layout.outcome_statistics] = natural
         whole[at.compensating] -= at.shear[:, None] * whole[at.compensated]
@@ -198,7 +203,7 @@ class Coordinates:
 
 
 @compiled()
-def _to_natural(z: Array, at: _Places, mean: Array, bias: Array, coupling: Array, hidden: Array) -> None:
+def write_natural(z: Array, at: Places, mean: Array, bias: Array, coupling: Array, hidden: Array) -> None:
     """Fill in natural parameters (eq. 15); ``bias`` holds the fixed ones, ``coupling`` zeros."""
     n_hidden = hidden.size
     start = n_hidden
@@ -224,8 +229,8 @@ def _to_natural(z: Array, at: _Places, mean: Array, bias: Array, coupling: Array
 
 
 @compiled()
-def _pull_back(bias: Array, coupling: Array, hidden: Array, at: _Places, mean: Array, out: Array) -> None:
-    """The adjoint of :func:`_to_natural`; ``bias`` and ``coupling`` are used up."""
+def write_gradient(bias: Array, coupling: Array, hidden: Array, at: Places, mean: Array, out: Array) -> None:
+    """The adjoint of :func:`write_natural`; ``bias`` and ``coupling`` are used up."""
     n_hidden = hidden.size
     for d in range(mean.size):
         for j in range(n_hidden):

@@ -259,15 +259,30 @@ def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[Optim
 
 def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float, note: Callable[[OptimizeResult], None]) -> OptimizeResult:
     """L-BFGS-B from z on."""
+    last = _LastGradient(problem)
     return minimize(
-        problem.loss,
+        last.value,
         z,
-        jac=True,
+        jac=last.gradient,
         method="L-BFGS-B",
         bounds=Bounds(*problem.coordinates.bounds()),
         callback=note,
         options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
     )
+
+
+class _LastGradient:
+    """Value and gradient as two functions: the optimiser asks for both at one point, value first. It would compare points otherwise."""
+
+    def __init__(self, problem: PenalisedLikelihood) -> None:
+        self._problem = problem
+
+    def value(self, z: Array) -> float:
+        value, self._gradient = self._problem.loss(z)
+        return value
+
+    def gradient(self, _: Array) -> Array:
+        return self._gradient
 
 
 def _share_of_events(cells: Cells, weights: Array | None = None) -> float:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import LogLikelihood
+from harmonium.training.strip_loss import strip_loss
 from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior", "prior_precisions", "smoothed"]
@@ -64,6 +66,12 @@ class PenalisedLikelihood:
     def loss(self, z: Array) -> tuple[float, Array]:
         """Value and gradient."""
         self.n_evaluations += 1
+        strip = self.total.one_strip(self.coordinates.n_hidden) if isinstance(self.total, LogMassSum) else None
+        found = None if strip is None else strip_loss(strip, self.coordinates, self.precisions, self.n_rows, z)
+        return self._loss_in_steps(z) if found is None else found
+
+    def _loss_in_steps(self, z: Array) -> tuple[float, Array]:
+        """The same by calls that any log-likelihood allows."""
         value, natural_gradient = self.total.value_and_natural_gradient(self.coordinates.to_natural(z))
         gradient = self.coordinates.pull_back(natural_gradient)
         penalty = 0.5 * float(self.precisions @ z**2)
