@@ -234,3 +234,4 @@ class TestWeights:
         assert done.code == 0
         evaluation = hm.load(tmp_path / "m.harmonium").training.evaluation
         assert evaluation["method"] == "5-fold cross-validation, groups kept together"
+        assert "Rows have weights" in (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -111,6 +111,11 @@ def test_metrics_where_a_terminal_event_may_come_first():
     ):
         again = (predicted[0][rows], *predicted[1:])
         np.testing.assert_allclose(metric(y, *predicted, sample_weight=weights), metric(longer, *again))
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0).fit(states(60)[0], y)
+    of_states = model.predict_state_probabilities(states(60)[0], times=TIMES)
+    again = {state: values[rows] for state, values in of_states.items()}
+    found = hm.metrics.state_brier_score(y, of_states, TIMES, sample_weight=weights)
+    np.testing.assert_allclose(found, hm.metrics.state_brier_score(longer, again, TIMES))
     np.testing.assert_allclose(hm.metrics.aalen_johansen(y, TIMES, sample_weight=weights), hm.metrics.aalen_johansen(longer, TIMES))
 
 

@@ -12,12 +12,13 @@ from harmonium.table.course import Course
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.histories import histories_of
 from harmonium.table.product_limit import ProductLimit
+from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
 
 __all__ = ["state_brier_score"]
 
 
-def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any) -> Array:
+def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any, *, sample_weight: Any = None) -> Array:
     """Sum over states of squared differences between predicted probabilities and where subjects were, weighted for the censoring.
 
     Parameters
@@ -27,6 +28,8 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any) -> A
     probabilities : mapping of str to array_like of shape (n_rows, n_times)
         What ``predict_state_probabilities`` returns.
     times : array_like of shape (n_times,)
+    sample_weight : array_like of shape (n_rows,), optional
+        For how many subjects each row stands.
 
     Returns
     -------
@@ -34,6 +37,7 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any) -> A
         Between 0 and 2; lower is better.
     """
     known = parse_endpoints(y)
+    weights = parse_weights(sample_weight, len(known.lower))
     if not known.terminal:
         raise ValueError('there are no states unless an endpoint is terminal: harmonium.endpoints(..., terminal="death")')
     course, at = Course(known.names, known.terminal), np.atleast_1d(np.asarray(times, dtype=np.float64))
@@ -57,9 +61,12 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any) -> A
     for row in rows:
         where[place[int(found.state[row]), -1], row] += remaining[row]
     ended = found.ended >= 0
-    censoring = ProductLimit.of_censoring(found.until, ended)
+    counted = slice(None) if weights is None else weights > 0.0
+    positive = None if weights is None else weights[counted]
+    censoring = ProductLimit.of_censoring(found.until[counted], ended[counted], weights=positive)
     over = ended[:, None] & (found.until[:, None] <= at)
     still = np.where(found.until[:, None] > at, inverse_probability(censoring.at(at)), 0.0)
     weight = np.where(over, inverse_probability(censoring.at(found.until))[:, None], still)
     predicted = np.stack([np.asarray(probabilities[label], dtype=np.float64) for label in labels])
-    return np.asarray((weight * ((where - predicted) ** 2).sum(axis=0)).mean(axis=0))
+    losses = weight * ((where - predicted) ** 2).sum(axis=0)
+    return np.asarray(np.average(losses[counted], axis=0, weights=positive))

@@ -65,6 +65,8 @@ def study_report(
     scores = evaluated(predicted, X, y, sample_weight)
     for words in opening_words(fitted.encoding, X, y, scores, unit):
         page.text(words, leading=True)
+    if sample_weight is not None:
+        page.text("Rows have weights: the model, the numbers of rows and events, and the metrics count them; figures show rows.")
     prognosis = predicted.prognosis(X)
     observed_endpoints(page, fitted.encoding, X, y, {name: prognosis.risk(name) for name in fitted.endpoint_names}, unit)
     performance(page, predicted, scores, X, y, unit)
