@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harmonium.model.mixture import Mixture
     from harmonium.pooling import pool
     from harmonium.search import SurvivalHarmoniumCV
+    from harmonium.studies.comparison import compare
     from harmonium.table.adtte import read_adtte
     from harmonium.table.endpoints import endpoints
     from harmonium.table.files.opening import read_table
@@ -35,6 +36,7 @@ __all__ = [
     "SurvivalHarmonium",
     "SurvivalHarmoniumCV",
     "__version__",
+    "compare",
     "datasets",
     "endpoints",
     "errors",
@@ -57,6 +59,7 @@ _HOMES = {
     "Mixture": "harmonium.model.mixture",
     "SurvivalHarmonium": "harmonium.estimator",
     "SurvivalHarmoniumCV": "harmonium.search",
+    "compare": "harmonium.studies.comparison",
     "endpoints": "harmonium.table.endpoints",
     "evaluate": "harmonium.metrics.evaluation",
     "fidelity": "harmonium.metrics.fidelity",

@@ -19,7 +19,19 @@ def imported(done):
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"], ["benchmark", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--help"],
+        ["--version"],
+        ["fit", "--help"],
+        ["predict", "--help"],
+        ["benchmark", "--help"],
+        ["compare", "--help"],
+        ["plot", "curves", "--help"],
+    ],
+)
 def test_help_does_not_even_need_numpy(arguments):
     done = python(CODE, *arguments)
     assert done.returncode == 0
@@ -47,6 +59,9 @@ def test_a_mistake_is_reported_at_once(csv, model_file, study, tmp_path):
         ["evaluate", model_file, "short.csv", *ENDPOINTS],
         ["impute", model_file, "short.csv", "-o", "out.csv"],
         ["sample", model_file, "--given-covariates", "nowhere.csv", "-o", "out.csv"],
+        ["compare", csv, "-e", "os=os_month,os_event"],
+        ["plot", "kaplan-meier", csv, "-e", "os=os_month,os_event", "-o", "a.png"],
+        ["plot", "curves", model_file, "short.csv", "-o", "a.png"],
         ["info", "damaged.harmonium"],
         ["explore", "damaged.harmonium", "--no-browser"],
         ["reproduce", "three-way", "-o", "figure.docx"],

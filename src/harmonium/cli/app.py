@@ -24,7 +24,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harmonium.cli import benchmark, demo, evaluate, explore, fit, impute, info, predict, reproduce, sample
+from harmonium.cli import benchmark, compare, demo, evaluate, explore, fit, impute, info, plot, predict, reproduce, sample
 from harmonium.cli.options import flag
 from harmonium.cli.terminal import Terminal
 from harmonium.errors import TableError
@@ -37,7 +37,6 @@ _UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="harmonium",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with:\n\nharmonium fit data.csv --endpoint os=os_mth,os_event -o model.harmonium",
@@ -55,6 +54,7 @@ _COMMANDS = {
     "fit": fit,
     "predict": predict,
     "evaluate": evaluate,
+    "compare": compare,
     "impute": impute,
     "sample": sample,
     "info": info,
@@ -65,6 +65,11 @@ _COMMANDS = {
 
 for _name, _module in _COMMANDS.items():
     app.command(_name, help=_flowing(_module.run.__doc__), epilog=_module.EXAMPLES)(_module.run)
+
+_figures = typer.Typer(help="Draw a figure of a table or of a model.", no_args_is_help=True)
+for _name, (_command, _example) in plot.COMMANDS.items():
+    _figures.command(_name, help=_flowing(_command.__doc__ or ""), epilog=f"Example:\n\n{_example}")(_command)
+app.add_typer(_figures, name="plot")
 
 
 def _show_version(wanted: bool) -> None:

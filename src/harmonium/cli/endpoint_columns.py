@@ -80,7 +80,11 @@ class EndpointReader:
     def __init__(
         self, texts: Iterable[str], columns: Collection[str], terminal: Sequence[str] | Encoding | None = (), unit: str | None = None
     ) -> None:
-        self._definitions = [_parse(text, columns) for text in texts]
+        self._definitions: list[_Definition] = []
+        with collecting_problems() as problems:
+            for text in texts:
+                with problems.catching():
+                    self._definitions.append(_parse(text, columns))
         self._unit = terminal.unit if isinstance(terminal, Encoding) else None if unit is None else check_unit(unit)
         self._terminal = _ends_of(terminal, self.names) if isinstance(terminal, Encoding) else terminal
         twice = [name for number, name in enumerate(self.names) if name in self.names[:number]]
@@ -103,6 +107,13 @@ class EndpointReader:
         """Columns to be read as codes, where a file has labels for these: all but those of which the user has named a value."""
         labelled = {own.columns["event"] for own in self._definitions if own.event_value is not None}
         return [column for column in self.columns if column not in labelled]
+
+    def complete(self, columns: Collection[str]) -> EndpointReader:
+        """The same, for those endpoints whose columns are all there."""
+        out = EndpointReader([], columns)
+        out._definitions = [own for own in self._definitions if set(own.columns.values()) <= set(columns)]
+        out._unit, out._seen = self._unit, self._seen
+        return out
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What :func:`harmonium.endpoints` makes of the columns; all problems are found before any is reported."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from harmonium.cli.extras import require_matplotlib
-from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Seed, TimeUnit, Weights, flag
+from harmonium.cli.options import Data, Drop, EndpointColumns, Ends, Force, Jobs, Json, Quiet, Roles, Seed, TimeUnit, Weights, flag
 from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -79,19 +79,8 @@ def run(
         list[str] | None,
         typer.Option("--horizon", metavar="TIME", help="Where the time scale ends; NAME=TIME for one endpoint only.", show_default=False),
     ] = None,
-    role: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--role",
-            metavar="COLUMN=ROLE",
-            show_default=False,
-            help="A column's role, where it should not be inferred: numeric, binary, categorical or ignored; may be repeated.",
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="COLUMN", help="A column that is not a covariate; may be repeated.", show_default=False),
-    ] = None,
+    role: Roles = None,
+    drop: Drop = None,
     weights: Weights = None,
     groups: Annotated[
         str | None,
@@ -166,12 +155,12 @@ def run(
     settings: dict[str, Any] = {
         "time_scale": time_scale,
         "horizon": _horizon(horizon or []),
-        "roles": dict(_pair("--role", "COLUMN=ROLE", text) for text in role or []),
+        "roles": dict(pair("--role", "COLUMN=ROLE", text) for text in role or []),
         "n_covariate_units": _covariate_units(covariate_units),
     }
     penalty = "auto" if l2 == "auto" else _number("--l2", l2)
     chosen = {key: value for key, value in (("n_hidden", hidden), ("objective", _objective(objective))) if value is not None}
-    X, y, beside = _training_table(data, endpoint, ends, unit, drop or [], settings["roles"], weights, groups)
+    X, y, beside = training_table(data, endpoint, ends, unit, drop or [], settings["roles"], weights, groups)
     kept_X, kept_y, values = with_positive_weight(X, y, beside["sample_weight"])
     known = parse_endpoints(kept_y)
     own = RowWeights.of(values, kept_X, known)
@@ -216,6 +205,7 @@ def _fit(
     """Fit, save, and write the report; the fitted model and its log-likelihood in training, unless that would have to be sampled."""
     import numpy as np
 
+    from harmonium.cli.summaries import show_model
     from harmonium.engine.states import EXACT_LIMIT
     from harmonium.errors import WeightWarning, silenced
     from harmonium.estimator import SurvivalHarmonium
@@ -232,10 +222,7 @@ def _fit(
     if fitted.n_hidden <= EXACT_LIMIT:
         likelihood = float(np.average(fitted.log_likelihood(X, y), weights=beside["sample_weight"]))
     fitted.save(output)
-    reached = "" if likelihood is None else f", log-likelihood {likelihood:.4f} per row in training"
-    spent = f"{fitted.training.n_iter} iterations, {time.monotonic() - start:.1f} s"
-    units = f"n_hidden {fitted.n_hidden}, covariate units {fitted.n_covariate_units}"
-    terminal.note(f"{fitted.training.n_rows} rows, {units}, objective {model.objective}{reached}; {spent}")
+    show_model(terminal, fitted, model.objective, likelihood, time.monotonic() - start)
     terminal.note(f"saved to {output}")
     if report is not None:
         method, scores = _write_report(terminal, model, X, y, beside, title, Path(report), force)
@@ -244,25 +231,25 @@ def _fit(
     return fitted, likelihood
 
 
-def _training_table(
+def training_table(
     data: Path,
     endpoint: list[str],
     ends: list[str] | None,
     unit: str | None,
     drop: list[str],
     roles: dict[str, str],
-    weights: str | None,
-    groups: str | None,
+    weights: str | None = None,
+    groups: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """Covariates and endpoints of a file, and the weights and groups of its rows."""
     from harmonium.cli.endpoint_columns import EndpointReader
-    from harmonium.cli.problems import groups_in, training_rows, weights_in
+    from harmonium.cli.problems import groups_in, refuse_incomplete, training_rows, weights_in
     from harmonium.table.files.opening import open_table
 
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns, () if ends == ["none"] else ends, unit)
     beside = [column for column in (weights, groups) if column is not None]
-    table.require([*reader.columns, *drop, *beside])
+    refuse_incomplete(table, reader, [*drop, *beside], roles)
     frame = table.read(table.columns, codes=reader.codes)
     X, y = training_rows(frame, reader, [*drop, *(column for column in beside if column not in drop)], roles)
     return X, y, {"sample_weight": weights_in(frame, weights), "groups": groups_in(frame, groups)}
@@ -337,11 +324,12 @@ def _horizon(texts: list[str]) -> float | dict[str, float] | None:
     """One time for all endpoints, or one for each that is named."""
     if len(texts) == 1 and "=" not in texts[0]:
         return _number("--horizon", texts[0])
-    named = dict(_pair("--horizon", "NAME=TIME", text) for text in texts)
+    named = dict(pair("--horizon", "NAME=TIME", text) for text in texts)
     return {name: _number("--horizon", value) for name, value in named.items()} or None
 
 
-def _pair(option: str, form: str, text: str) -> tuple[str, str]:
+def pair(option: str, form: str, text: str) -> tuple[str, str]:
+    """What stands before and after the last equals sign."""
     name, equals, value = text.rpartition("=")  # a column's name may hold an equals sign
     if not (name and equals and value):
         raise ValueError(f"{option} must be written {form}; found {text!r}")

@@ -11,6 +11,7 @@ import typer
 __all__ = [
     "AnyEndpointColumns",
     "Data",
+    "Drop",
     "EndpointColumns",
     "Ends",
     "Force",
@@ -19,6 +20,7 @@ __all__ = [
     "Json",
     "Model",
     "Quiet",
+    "Roles",
     "Seed",
     "TableOutput",
     "TimeUnit",
@@ -66,6 +68,19 @@ Ends = Annotated[
         help="An endpoint that ends everything, such as death; may be repeated. none says that there is none.",
         show_default=False,
     ),
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="COLUMN=ROLE",
+        show_default=False,
+        help="A column's role, where it should not be inferred: numeric, binary, categorical or ignored; may be repeated.",
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="A column that is not a covariate; may be repeated.", show_default=False),
 ]
 TimeUnit = Annotated[
     str | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from harmonium.errors import collecting_problems
@@ -12,8 +13,30 @@ if TYPE_CHECKING:
 
     from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.table.encoding import Encoding
+    from harmonium.table.files.formats import TableFile
 
-__all__ = ["endpoints_beside", "groups_in", "training_rows", "weights_in"]
+__all__ = ["endpoints_beside", "groups_in", "refuse_incomplete", "training_rows", "weights_in"]
+
+
+def refuse_incomplete(table: TableFile, reader: EndpointReader, drop: list[str], roles: Mapping[str, str]) -> None:
+    """Refuse a table in which columns are missing, and say in the same run what else is wrong with it."""
+    from harmonium.table.columns import learn_column
+
+    with collecting_problems() as problems:
+        with problems.catching():
+            table.require([*reader.columns, *drop])
+        if not problems:
+            return
+        missing = [str(problem.column) for problem in problems]
+        meant = {near for name in missing for near in get_close_matches(name, table.columns)}
+        frame, complete = table.read(table.columns, codes=reader.codes), reader.complete(table.columns)
+        if complete.names:
+            with problems.catching():
+                complete.read(frame)
+        for name in frame.columns:
+            if name not in (*reader.columns, *drop, *meant):
+                with problems.catching():
+                    learn_column(frame[name], roles.get(name))
 
 
 def training_rows(

@@ -10,7 +10,7 @@ from harmonium.cli.terminal import Terminal
 from harmonium.table.encoding import Encoding
 from harmonium.table.summary import words_of_column
 
-__all__ = ["METRICS", "metric_cells", "show_columns", "show_endpoints", "show_evaluation"]
+__all__ = ["METRICS", "metric_cells", "show_columns", "show_endpoints", "show_evaluation", "show_model"]
 
 METRICS = {
     "rows": "rows",
@@ -44,6 +44,25 @@ def show_endpoints(terminal: Terminal, summaries: list[dict[str, Any]]) -> None:
     n = len(summaries)
     numbers = [number for number, key in enumerate(keys) if not isinstance(summaries[0][key], str)]
     terminal.table(f"{n} endpoint{'s' * (n != 1)}", header, rows, right=numbers)
+
+
+def show_model(terminal: Terminal, fitted: Any, objective: Any, likelihood: float | None, seconds: float) -> None:
+    """A table of what was fitted: what somebody who keeps the file wants to know of it later."""
+    encoding, training = fitted.encoding, fitted.training
+    events = ", ".join(f"{own.name} ({own.counts.events} events)" for own in encoding.endpoints)
+    ends = () if encoding.episodes is None else encoding.episodes.course.terminal
+    shown = {
+        "rows": str(training.n_rows),
+        "covariates": f"{len(encoding.modelled)} used of {len(encoding.columns)}",
+        "endpoints": events + (f", in {encoding.unit}" if encoding.unit else ""),
+        "terminal": ", ".join(ends),
+        "hidden units": f"{fitted.n_hidden}, and {fitted.n_covariate_units} for how covariates are distributed",
+        "objective": str(objective),
+        "penalty (l2)": "" if training.l2 is None else f"{training.l2:.4g}",
+        "log-likelihood": "" if likelihood is None else f"{likelihood:.4f} per row in training",
+        "optimiser": f"{'converged' if training.converged else 'did not converge'} in {training.n_iter} iterations, {seconds:.1f} s",
+    }
+    terminal.table("the model", ["name", "value"], [[name, value] for name, value in shown.items() if value])
 
 
 def show_evaluation(terminal: Terminal, evaluation: Mapping[str, Any] | None) -> None:

@@ -180,8 +180,8 @@ class IntegratedBrier:
         for time, share, score, n_counted in zip(self.times, self._shares, scores, self.n_counted, strict=True):
             influence -= (share / n_counted) * score * cut.weighted(cut.entered_before(time))
         n = cut.n_subjects
-        error = float(np.sqrt(n / (n - 1)) * np.linalg.norm(cut.per_subject(influence))) if n > 1 else np.nan
-        return Estimate(float(self._shares @ scores), error)
+        influence = cut.per_subject(influence) * (np.sqrt(n / (n - 1)) if n > 1 else np.nan)
+        return Estimate(float(self._shares @ scores), float(np.linalg.norm(influence)), influence)
 
     @property
     def _shares(self) -> Array:

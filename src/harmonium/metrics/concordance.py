@@ -156,4 +156,5 @@ def _index(metric: str, observed: Observed, risk: Array, counted: Booleans, weig
         return Estimate(index, np.nan)
     other = pairs.by_comparator(weight)
     influence = weight * (sums.agreeing - index * sums.compared) + mass * (other.agreeing - index * other.compared)
-    return Estimate(index, float(np.linalg.norm(observed.per_subject(influence))) / compared)
+    influence = observed.per_subject(influence) / compared
+    return Estimate(index, float(np.linalg.norm(influence)), influence)

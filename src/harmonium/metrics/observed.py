@@ -36,10 +36,15 @@ __all__ = [
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error over subjects."""
+    """A number and its standard error over subjects.
+
+    ``influence`` is what each subject adds to it, as far as that is known: the error is the length of this vector, and that of a difference
+    of two estimates for the same subjects the length of the vectors' difference.
+    """
 
     value: float
     standard_error: float
+    influence: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -168,16 +173,14 @@ def mean_of(values: Array, weights: Array | None = None) -> Estimate:
     Examples
     --------
     >>> import numpy as np
-    >>> mean_of(np.array([1.0, 4.0]), np.array([2.0, 1.0])) == mean_of(np.array([1.0, 1.0, 4.0]))
+    >>> mean_of(np.array([1.0, 4.0]), np.array([2.0, 1.0])).value == mean_of(np.array([1.0, 1.0, 4.0])).value
     True
     """
-    if weights is None:
-        n = values.size
-        return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan)
-    total = float(weights.sum())
-    mean = float(weights @ values / total)
-    spread = float(weights @ (values - mean) ** 2)
-    return Estimate(mean, float(np.sqrt(spread / (total - 1.0) / total)) if total > 1.0 else np.nan)
+    weight = np.ones(values.size) if weights is None else weights
+    total = float(weight.sum())
+    mean = float(values.mean()) if weights is None else float(weights @ values / total)
+    influence = np.sqrt(weight) * (values - mean) / (np.sqrt((total - 1.0) * total) if total > 1.0 else np.nan)
+    return Estimate(mean, float(np.linalg.norm(influence)), influence)
 
 
 def as_predictions(values: Any, n_rows: int, n_columns: int | None = None) -> Array:

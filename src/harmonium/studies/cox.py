@@ -9,10 +9,13 @@ import pandas as pd
 __all__ = ["fit_cox"]
 
 
-def fit_cox(frame: pd.DataFrame, **settings: Any) -> Any:
-    """A fitted ``lifelines.CoxPHFitter``; the columns "time" and "event" of the table are the endpoint, all others covariates."""
+def fit_cox(frame: pd.DataFrame, entry: str | None = None, **settings: Any) -> Any:
+    """A fitted ``lifelines.CoxPHFitter``; the columns "time" and "event" of the table are the endpoint, all others covariates.
+
+    ``entry`` names the column that says since when subjects were observed, if they entered late.
+    """
     try:
         from lifelines import CoxPHFitter  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise ImportError("the comparison with a Cox model needs lifelines: pip install 'harmonium[bench]'") from error
-    return CoxPHFitter(**settings).fit(frame, "time", "event")
+    return CoxPHFitter(**settings).fit(frame, "time", "event", entry_col=entry)

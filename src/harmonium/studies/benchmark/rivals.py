@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +19,7 @@ from harmonium.search import SurvivalHarmoniumCV
 from harmonium.studies.benchmark.paper_harmonium import PaperHarmonium
 from harmonium.studies.benchmark.rival import Prediction, Rival, Settings, Standardised, first_endpoint, log_uniform
 from harmonium.studies.cox import fit_cox
+from harmonium.studies.files import module_at
 from harmonium.training.exact import Exact
 from harmonium.typing import Array
 
@@ -108,11 +107,5 @@ RIVALS: dict[str, Rival] = {
 @lru_cache(maxsize=8)
 def load_rivals(path: str | None) -> None:
     """Add the models of a file to :data:`RIVALS`; once in each process."""
-    if path is None:
-        return
-    spec = spec_from_file_location("harmonium_rivals", path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise FileNotFoundError(f"there is no Python file {path} to take models from")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    RIVALS.update(module.RIVALS)
+    if path is not None:
+        RIVALS.update(module_at(path).RIVALS)
