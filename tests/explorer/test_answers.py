@@ -58,7 +58,7 @@ def test_event_free_until_a_time_is_certain_survival_until_then(model, schema, p
 @pytest.mark.parametrize("at", ["0", "1e-9", "960"])
 @pytest.mark.parametrize("state", ["free", "event"])
 def test_extreme_times_have_answers(model, schema, page, state, at):
-    curves = curves_of(model, schema, [parse_form(schema, page.form({"age": "-1e9"}, {"os": state}, {"os": at}))])
+    curves = curves_of(model, schema, [parse_form(schema, page.form({"age": "129"}, {"os": state}, {"os": at}))])
     assert np.isfinite(curves.survival).all()
     assert not np.isnan(curves.medians).any()
 
@@ -107,7 +107,8 @@ def test_joint_answers_are_those_of_the_library(model, schema, page):
         np.testing.assert_allclose(joint.grid, ask(rows(model, age=50.0), times=times, given=given(rfs=(6.0, np.inf)))[0], rtol=1e-9)
         figure = figures.joint_figure(schema, joint, (1, 0), kind)
         go.Figure(figure)
-        assert figure["data"][0]["z"][2][4] == joint.grid[4, 2]
+        highest = np.quantile(joint.grid, 0.995) if kind == "density" else 1.0
+        assert figure["data"][0]["z"][2][4] == pytest.approx(joint.grid[4, 2] / highest)
 
 
 def test_there_is_no_joint_density_of_a_known_event(model, schema, relapsed):

@@ -215,6 +215,7 @@ def describe_relapsed(page):
 def test_ordered_endpoints_have_states(visit, ordered_address):
     page = visit(ordered_address, width=420)
     describe_relapsed(page)
+    sync_api.expect(page.locator("#patient-figure .scatterlayer .js-fill")).to_have_count(2)  # bands, which come later
     open_tab(page, "States")
     sync_api.expect(page.locator("#states-known")).to_have_text("Given: age 70; stage IIIb; recurrence event at 8 months.")
     page.wait_for_selector("#states-figure .scatterlayer .js-fill")

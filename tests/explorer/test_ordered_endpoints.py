@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.explorer import figures
-from harmonium.explorer.answers import curves_of, scenario_table, states_of
+from harmonium.explorer.answers import bands_of, curves_of, scenario_table, states_of
 from harmonium.explorer.app import make_app
 from harmonium.explorer.cohort import cohort_answers, forms_of
 from harmonium.explorer.schema import Schema
@@ -60,6 +60,22 @@ def test_curves_are_incidences(ordered_model, schema):
     assert drawn["layout"]["yaxis"]["title"]["text"] == "probability of an event"
     table = scenario_table(schema, ["A"], [nobody], curves)
     np.testing.assert_allclose(table["incidence"], np.concatenate(list(1.0 - curves.survival[0])))
+
+
+def test_bands_are_the_librarys_intervals_and_enclose_the_curves(ordered_model, schema, page):
+    relapsed = parse_form(schema, known(page, recurrence=("event", "8")))
+    bands, curves = bands_of(ordered_model, schema, relapsed), curves_of(ordered_model, schema, [relapsed])
+    X, _ = hm.datasets.load_nvalt8()
+    nobody = pd.DataFrame({name: [None] for name in X.columns})
+    given = pd.DataFrame({("recurrence", "lower"): [8.0], ("recurrence", "upper"): [8.0]})
+    expected = ordered_model.prognosis(nobody, given=given).survival("death", bands.times, interval=0.95)
+    np.testing.assert_allclose(bands.lower[1], expected.lower[0], atol=1e-9)
+    np.testing.assert_allclose(bands.upper[1], expected.upper[0], atol=1e-9)
+    at = np.interp(bands.times, curves.times, curves.survival[0, 1])
+    assert ((bands.lower[1] <= at + 1e-3) & (at <= bands.upper[1] + 1e-3)).all()
+    figure = figures.patient_figure(schema, curves, curves, bands)
+    assert sum(trace.get("fill") == "toself" for trace in figure["data"]) == 2
+    assert sum(trace.get("fill") == "toself" for trace in figures.patient_figure(schema, curves, curves)["data"]) == 0
 
 
 @pytest.mark.parametrize(

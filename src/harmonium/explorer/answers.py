@@ -16,6 +16,8 @@ from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 
 __all__ = [
+    "BAND",
+    "Bands",
     "Curves",
     "Edits",
     "Joint",
@@ -23,6 +25,7 @@ __all__ = [
     "States",
     "advance",
     "ask",
+    "bands_of",
     "curves_of",
     "describe",
     "joint_of",
@@ -31,6 +34,11 @@ __all__ = [
     "tables",
     "words_of_change",
 ]
+
+BAND = 0.95
+"""Probability of the intervals around curves."""
+
+_N_BAND_TIMES = 31
 
 JOINT = ("density", "survival")
 """What can be asked of two endpoints together."""
@@ -54,6 +62,21 @@ class Curves:
     times: Array
     survival: Array
     medians: Array
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Pointwise intervals of one patient's survival.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n_times,)
+    lower, upper : ndarray of shape (n_endpoints, n_times)
+    """
+
+    times: Array
+    lower: Array
+    upper: Array
 
 
 @dataclass(frozen=True)
@@ -112,7 +135,7 @@ def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves
     """Survival curves and medians; where a patient's event is known, the curve falls at once."""
     X, given = tables(schema, patients)
     known = np.array([patient.known for patient in patients])
-    times = _times(schema, known)
+    times = _times(schema.times, known)
     prognosis = ask(model, X, given)
     survival = np.stack([prognosis.survival(name, times) for name in schema.endpoints], axis=1)
     medians = known[..., 0].copy()
@@ -124,17 +147,28 @@ def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves
     return Curves(times, survival, medians)
 
 
-def _times(schema: Schema, known: Array) -> Array:
-    """At which to draw: everywhere, and around events that are known, where curves have steps."""
-    events = np.unique(known[(known[..., 0] == known[..., 1]) & (known[..., 0] <= schema.end), 0])
-    return np.unique(np.concatenate([schema.times, events, np.nextafter(events, 0.0)]))
+def bands_of(model: Any, schema: Schema, patient: Patient) -> Bands | None:
+    """Intervals at some times, which take longer than the curves; None if the model has no spread, as one that was sampled."""
+    if model.spread is None:
+        return None
+    X, given = tables(schema, [patient])
+    prognosis = ask(model, X, given)
+    times = _times(np.linspace(0.0, schema.end, _N_BAND_TIMES), np.array(patient.known))
+    found = [prognosis.survival(name, times, interval=BAND) for name in schema.endpoints]
+    return Bands(times, np.stack([own.lower[0] for own in found]), np.stack([own.upper[0] for own in found]))
+
+
+def _times(grid: Array, known: Array) -> Array:
+    """At which to draw: everywhere, and around what is known, where curves have steps or bends."""
+    at = np.unique(known[np.isfinite(known) & (known > 0.0) & (known <= grid[-1])])
+    return np.unique(np.concatenate([grid, at, np.nextafter(at, 0.0)]))
 
 
 def states_of(model: Any, schema: Schema, patient: Patient) -> States:
     """Where a patient is over time, given everything that is known."""
     X, given = tables(schema, [patient])
     prognosis = ask(model, X, given)
-    times = _times(schema, np.array(patient.known))
+    times = _times(schema.times, np.array(patient.known))
     found = {name: own[0] for name, own in prognosis.state_probabilities(times).items()}
     if not all(np.isfinite(own).all() for own in found.values()):
         raise ValueError("the model has no answer for these values; they are too far from what it was trained on")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.explorer.answers import Curves, Joint, States
+from harmonium.explorer.answers import Bands, Curves, Joint, States
 from harmonium.explorer.schema import Schema, short
 from harmonium.typing import Array
 
@@ -59,9 +59,10 @@ def as_text(name: Any, longest: int = 40) -> str:
     return html.escape(short(name, longest), quote=False)
 
 
-def patient_figure(schema: Schema, patient: Curves, cohort: Curves) -> Figure:
-    """All endpoints of one patient, with the cohort behind them in grey."""
-    data = [
+def patient_figure(schema: Schema, patient: Curves, cohort: Curves, bands: Bands | None = None) -> Figure:
+    """All endpoints of one patient, with the cohort behind them in grey, and intervals if there are any."""
+    data = [] if bands is None else [_band(schema, bands, e) for e in range(len(schema.endpoints))]
+    data += [
         _line(cohort.times, _drawn(schema, cohort.survival[0, e]), f"{as_text(name)}, average", GREY, e, width=1.5)
         for e, name in enumerate(schema.endpoints)
     ]
@@ -112,6 +113,23 @@ def states_figure(schema: Schema, states: States) -> Figure:
     layout["yaxis"] = {**layout["yaxis"], "range": [0, 1]}
     layout["legend"] = {**layout["legend"], "traceorder": "normal"}
     return {"data": data, "layout": layout}
+
+
+def _band(schema: Schema, bands: Bands, e: int) -> Figure:
+    """The area between two curves."""
+    lower, upper = (_drawn(schema, bound[e]) for bound in (bands.lower, bands.upper))
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": np.concatenate([bands.times, bands.times[::-1]]).tolist(),
+        "y": np.concatenate([lower, upper[::-1]]).tolist(),
+        "fill": "toself",
+        "fillcolor": _colour(e),
+        "opacity": 0.18,
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def _drawn(schema: Schema, survival: Array) -> Array:

@@ -6,6 +6,8 @@
   const MOST_BYTES = 20 * 2 ** 20;
   const PAGE = 50;
   const SLOTS = ["A", "B", "C"];
+  const SETTLED_AFTER = 400; // milliseconds without an answer to something new
+  let settling = null;
 
   function idOf(element) {
     return element.id.startsWith("{") ? JSON.parse(element.id) : element.id;
@@ -252,10 +254,16 @@
         const link = asLink(form, fields);
         window.history.replaceState(null, "", link ? `#${link}` : window.location.pathname);
         const context = window.dash_clientside.callback_context;
-        if (context.triggered_id !== "link" || !clicks) return "";
+        if (context.triggered_id !== "link" || !clicks) return same();
         if (!navigator.clipboard) return `Copy it from here: ${window.location.href}`;
         navigator.clipboard.writeText(window.location.href).catch(() => {});
         return "Copied; it is also the address of this page.";
+      },
+
+      settle: function (form) {
+        clearTimeout(settling);
+        settling = setTimeout(() => window.dash_clientside.set_props("settled", { data: form }), SETTLED_AFTER);
+        return same();
       },
 
       print: function (clicks) {

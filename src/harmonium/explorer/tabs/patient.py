@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from dash import ALL, MATCH, Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
 
-from harmonium.explorer.answers import Curves, Edits, advance, curves_of, describe, words_of_change
+from harmonium.explorer.answers import BAND, Curves, Edits, advance, bands_of, curves_of, describe, words_of_change
 from harmonium.explorer.controls import CHOSEN, choice, entry, graph, in_browser, message, table
 from harmonium.explorer.figures import patient_figure
 from harmonium.explorer.guard import answering
@@ -46,6 +47,7 @@ def layout(schema: Schema) -> html.Div:
             message("patient-message"),
             html.Ul([], id="patient-hints", className="hints"),
             graph("patient-figure", "Survival curves of all endpoints; medians are in the table below", class_name="figure tall"),
+            html.P(f"Shaded, a moment later: {BAND:.0%} intervals of this patient's curves, time by time.", className="note"),
             html.Div(id="medians"),
             html.Div([html.Span("Keep as a scenario:"), *copy], className="buttons"),
             html.P("", id="copied", role="status"),
@@ -55,7 +57,13 @@ def layout(schema: Schema) -> html.Div:
         ],
         className="answers",
     )
-    stores = [dcc.Store(id="patient", data=empty_form(schema)), dcc.Store(id="history"), dcc.Store(id="fields", data=_fields(schema))]
+    stores = [
+        dcc.Store(id="patient", data=empty_form(schema)),
+        dcc.Store(id="settled"),  # the same, once nobody has typed for a moment: intervals take longer than curves
+        dcc.Store(id="settling"),
+        dcc.Store(id="history"),
+        dcc.Store(id="fields", data=_fields(schema)),
+    ]
     return html.Div([form, answers, *stores], className="columns")
 
 
@@ -135,6 +143,21 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
         known = f"Known: {'; '.join(describe(schema, now)) or 'nothing'}."
         return figure, _medians(schema, now.known, curves, cohort), words, hints, form, past.to_json(), known
 
+    @app.callback(
+        Output("patient-figure", "figure", allow_duplicate=True),
+        Output("patient-message", "children", allow_duplicate=True),
+        Input("settled", "data"),
+        prevent_initial_call=True,
+    )
+    @answering(1)
+    def add_bands(form: Any) -> tuple[Any, ...]:
+        now = parse_form(schema, form)
+        bands = bands_of(model, schema, now)
+        if bands is None:
+            raise PreventUpdate
+        return (patient_figure(schema, curves_of(model, schema, [now]), cohort, bands),)
+
+    in_browser(app, "settle", Output("settling", "data"), Input("patient", "data"), prevent_initial_call=False)
     _link_and_print(app)
     in_browser(
         app,
