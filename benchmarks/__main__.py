@@ -10,6 +10,7 @@ from benchmarks import (
     cohorts,
     concordance_speed,
     contrastive,
+    coverage,
     episodes,
     explorer_latency,
     fit_speed,
@@ -36,6 +37,7 @@ _BENCHMARKS: dict[str, Callable[..., None]] = {
     "cohorts": cohorts.run,
     "concordance_speed": concordance_speed.run,
     "contrastive": contrastive.run,
+    "coverage": coverage.run,
     "episodes": episodes.run,
     "explorer_latency": explorer_latency.run,
     "fit_speed": fit_speed.run,
@@ -63,12 +65,16 @@ def main() -> None:
     """Run one benchmark by name."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios of speed, in one run, against peers and limits.")
     parser.add_argument("name", choices=sorted(_BENCHMARKS), help="which question to answer")
-    parser.add_argument("given", nargs="*", help="of neutral: the folder with the published data; of episodes: some of its studies")
+    parser.add_argument(
+        "given",
+        nargs="*",
+        help="of neutral: the folder with the published data; of episodes: some of its studies; of coverage: replications",
+    )
     asked = parser.parse_args()
     if asked.name == "neutral" and len(asked.given) != 1:
         parser.error("neutral needs a folder")
-    if asked.given and asked.name not in ("neutral", "episodes"):
-        parser.error("neutral and episodes, and nothing else, take more than a name")
+    if asked.given and asked.name not in ("neutral", "episodes", "coverage"):
+        parser.error("neutral, episodes and coverage, and nothing else, take more than a name")
     _BENCHMARKS[asked.name](*(map(Path, asked.given) if asked.name == "neutral" else asked.given))
 
 

@@ -10,6 +10,8 @@ import pandas as pd
 
 from harmonium.metrics.wins import count_wins
 from harmonium.model.contrast import contrast, measure_of, partial_dependence
+from harmonium.model.contributions import contributions
+from harmonium.model.effects import effects
 from harmonium.model.predicting import Predicting
 from harmonium.model.standardised import column_named
 from harmonium.model.win_ratio import check_order, win_ratio
@@ -100,6 +102,94 @@ class Comparing(Predicting):
             values = np.unique(np.nanquantile(found.to_numpy(dtype=np.float64), np.linspace(0.05, 0.95, _N_VALUES))).tolist()
         measured = measure_of(fitted, measure, endpoint, times, until)
         return partial_dependence(fitted, X, column, list(own.levels) if values is None else list(values), measured, interval)
+
+    def summary(
+        self, X: Any = None, y: Any = None, *, time: float | None = None, until: float | None = None, interval: float | None = 0.95
+    ) -> pd.DataFrame:
+        """One table of effects: what a step in each column goes with, for each endpoint, all else being as in a table.
+
+        The step is from the first level to each other or, of numbers, from the lower to the upper quartile. Effects are standardised as in
+        :meth:`contrast`, over at most 100 rows of ``X``, and so are what they mean and what they do not.
+
+        Parameters
+        ----------
+        X : DataFrame, optional
+            Whose rows are averaged over; without it, subjects drawn from the model.
+        y : DataFrame, optional
+            What was observed of them. Adds the ``importance`` of each column: by how much the mean log-likelihood of a row falls if
+            nobody knows the column (it is integrated out), with an interval over rows.
+        time : float, optional
+            At which probabilities are compared; by default each endpoint's median event time.
+        until : float, optional
+            Of restricted means; by default the time until which nine tenths of an endpoint's distinct event times lie.
+        interval : float or None
+
+        Returns
+        -------
+        DataFrame
+            By column, step and endpoint: ``difference`` in the probability of no event until ``time``, ``mean_difference`` in the
+            restricted mean, with their intervals. Positive is better.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.make_three_way(200, random_state=0)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> model.summary(X, interval=None).columns.tolist()
+        ['time', 'difference', 'until', 'mean_difference']
+        """
+        return effects(self.fitted, X, y, time, until, interval)
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        endpoint: Any = None,
+        measure: str = "survival",
+        time: float | None = None,
+        until: float | None = None,
+        interval: float | None = None,
+    ) -> pd.DataFrame:
+        """Why these patients: what each known value contributes to the difference from the average (Shapley values).
+
+        What is unknown is integrated out, so no background sample is needed. Exact up to ten known columns; with more, averages over
+        64 orders. Contributions add up to the difference between prediction and average in either case. They say what the model makes of
+        the values, not what changing them would do.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Patients; missing values contribute nothing and are not listed.
+        endpoint : str, optional
+        measure : "survival", "incidence" or "restricted_mean"
+        time : float
+            Of survival or incidence.
+        until : float
+            Of a restricted mean.
+        interval : float, optional
+            Probability of intervals of the contributions.
+
+        Returns
+        -------
+        DataFrame
+            By row and column: the ``value`` and its ``contribution``; then the ``average`` of those of whom nothing is known, and the
+            ``prediction``.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.make_three_way(200, random_state=0)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.explain(X[:1], time=0.5)["contribution"].droplevel("row")
+        >>> gap = found["prediction"] - found["average"] - found.drop(["prediction", "average"]).sum()
+        >>> bool(abs(gap) < 1e-12)
+        True
+        """
+        fitted = self.fitted
+        if measure == "states":
+            raise ValueError('states are several numbers; explain "survival", "incidence" or "restricted_mean"')
+        times = None if time is None else [float(time)]
+        return contributions(fitted, X, measure_of(fitted, measure, endpoint, times, until), interval)
 
     def win_ratio(
         self,

@@ -16,7 +16,6 @@ import pandas as pd
 from harmonium.model.answering import Answering
 from harmonium.model.confidence import Scale, interval_of
 from harmonium.model.deviations import Question
-from harmonium.model.prognosis import Prognosis
 from harmonium.table.columns import Column
 from harmonium.table.frames import as_typed, columns_of, to_pandas
 from harmonium.typing import Array
@@ -37,15 +36,6 @@ class Sure:
 
     value: Array
     deviations: Array
-
-    @classmethod
-    def about(cls, prognosis: Prognosis, question: Question, sure: bool, quick: Question | None = None) -> Sure:
-        """The answers of a prognosis, averaged over its rows; ``quick`` gives nearly the same, which will do for deviations."""
-        value = np.asarray(question(prognosis).mean(axis=0))
-        if not sure:
-            return cls(value, np.empty((0, *value.shape)))
-        _, deviations = prognosis.deviations(quick or question, thorough=True)
-        return cls(value, np.array([own.mean(axis=0) for own in deviations]).reshape(-1, *value.shape))
 
     def __sub__(self, other: Sure) -> Sure:
         return Sure(self.value - other.value, self.deviations - other.deviations)
@@ -71,9 +61,18 @@ class Sure:
 def standardised(
     fitted: Answering, tables: Sequence[pd.DataFrame], question: Question, sure: bool, quick: Question | None = None
 ) -> list[Sure]:
-    """The answers to a question about each of some tables, averaged over rows."""
-    asked = [fitted.ask(fitted.encoding.covariates(table), None) for table in tables]
-    return [Sure.about(prognosis, question, sure, quick) for prognosis in asked]
+    """The answers to a question about each of some tables of equal length, averaged over rows; ``quick`` will do for deviations."""
+    prognosis = fitted.ask(np.concatenate([fitted.encoding.covariates(table) for table in tables]), None)
+
+    def averaged(answer: Array) -> Array:
+        return np.asarray(answer.reshape(len(tables), -1, *answer.shape[1:]).mean(axis=1))
+
+    values = averaged(question(prognosis))
+    deviations = np.empty((0, *values.shape))
+    if sure:
+        found = [averaged(own) for own in prognosis.deviations(quick or question, thorough=True)[1]]
+        deviations = np.array(found).reshape(-1, *values.shape)
+    return [Sure(value, deviations[:, number]) for number, value in enumerate(values)]
 
 
 def column_named(fitted: Answering, name: Any) -> Column:
