@@ -129,12 +129,13 @@ def test_a_missing_event_with_a_time_is_refused(dtype, event_value):
 
 @pytest.mark.parametrize("value", ["ded", "Dead", 1, True])
 def test_a_mistyped_event_value_is_refused_with_what_there_is(value):
-    with pytest.raises(ValueError, match=f"'e' never holds the event value {value!r}; found 'dead', 'alive'"):
+    meant = r" \(did you mean 'dead'\?\)" if isinstance(value, str) else ""
+    with pytest.raises(ValueError, match=f"'e' never holds the event value {value!r}{meant}; found 'dead', 'alive'"):
         of([1.0, 2.0], ["dead", "alive"], event_value=value)
 
 
 def test_a_number_is_not_its_text():
-    with pytest.raises(ValueError, match="never holds the event value 1; found '1', '0'"):
+    with pytest.raises(ValueError, match=r"never holds the event value 1 \(did you mean '1'\?\); found '1', '0'"):
         of([1.0, 2.0], ["1", "0"], event_value=1)
 
 
@@ -361,3 +362,11 @@ def test_another_spelling_of_the_event_is_refused_rather_than_censored():
     df = pd.DataFrame({"t": [1.0, 2.0, 3.0], "status": ["dead", "alive", "Dead "]})
     with pytest.raises(ValueError, match="column 'status' holds 'Dead ' in row 2, and 'dead' elsewhere"):
         hm.endpoints(df, os={"time": "t", "event": "status", "event_value": "dead"})
+
+
+def test_time_and_event_that_are_exchanged_are_recognised():
+    with pytest.raises(
+        ValueError, match=r"time and event are exchanged: column 't' holds only 0 and 1, and 'e' does not; write \('e', 't'\)"
+    ):
+        of([1, 0, 1], [2.5, 3.5, 4.5])
+    of([1.0, 0.0, 1.0], [1, 0, 1])  # times may well be 0 and 1

@@ -11,7 +11,7 @@ import pandas as pd
 from harmonium.errors import TableError
 from harmonium.table.causes import bounds_by_cause
 from harmonium.table.dated_endpoints import refuse_dates, with_durations
-from harmonium.table.frames import as_typed, columns_of, distinct_values, row_of
+from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, row_of
 from harmonium.table.status import warn_if_inverted
 from harmonium.table.time_columns import finite_times, from_the_start, refuse_row, times_of
 from harmonium.typing import Array
@@ -43,13 +43,28 @@ def bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whol
 
 
 def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
-    time = finite_times(frame, form["time"])
     (recorded,) = columns_of(frame, [form["event"]])
+    if "event_value" not in form:
+        _refuse_exchanged(frame, form["time"], recorded)
+    time = finite_times(frame, form["time"])
     event = _events(recorded, form.get("event_value"), ~np.isnan(time), whole)
     if whole and "event_value" not in form:
         warn_if_inverted(form["event"], time, event)
     lower = from_the_start(time)
     return lower, np.where(event & ~np.isnan(time), lower, np.inf)
+
+
+def _refuse_exchanged(frame: pd.DataFrame, time: Any, recorded: pd.Series) -> None:
+    """Refuse events in the place of times, and times in the place of events."""
+    numbers = pd.api.types.is_numeric_dtype
+    if not (numbers(frame[time].dtype) and numbers(recorded.dtype)):
+        return
+    if recorded.nunique() > 2 >= frame[time].nunique() and frame[time].dropna().isin((0, 1)).all():
+        raise TableError(
+            f"time and event are exchanged: column {time!r} holds only 0 and 1, and {recorded.name!r} does not; write "
+            f"({recorded.name!r}, {time!r})",
+            column=time,
+        )
 
 
 def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any:
@@ -67,7 +82,7 @@ def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any
         if row is not None:
             raise TableError(
                 f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row}. "
-                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": ...}}',
+                f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": {_guess(distinct)}}}',
                 column=series.name,
                 row=row,
             )
@@ -75,8 +90,14 @@ def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any
     refuse_variants(series, places, distinct, event_value)
     is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
     if whole and not is_event.any() and len(set(places[known])) > 1:
-        raise TableError(f"column {series.name!r} never holds the event value {event_value!r}; found {shown}", column=series.name)
+        meant = did_you_mean(str(event_value), [str(value) for value in distinct])
+        raise TableError(f"column {series.name!r} never holds the event value {event_value!r}{meant}; found {shown}", column=series.name)
     return is_event[places]
+
+
+def _guess(distinct: Any) -> str:
+    """What probably means an event: 2, where there are 1 and 2."""
+    return "2" if set(distinct) == {1, 2} else "..."
 
 
 def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: Any) -> None:

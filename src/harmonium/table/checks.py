@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 _FEW_ROWS, _LARGE_PART = 10, 0.25  # of rows in which a covariate equals an observed time, beyond which that is no coincidence
+_FAR, _OTHER_UNIT = 3.0, " (are these times in another unit than those of training?)"
 _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
 _MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
 
@@ -164,7 +165,8 @@ def check_times(endpoint: LearnedEndpoint, times: Array) -> None:
         shown = ", ".join(f"{time:g}" for time in late[:3]) + (", ..." if late.size > 3 else "")
         verb = "lies" if late.size == 1 else "lie"
         warn(
-            f"{shown} {verb} beyond the last observed time of {endpoint.name!r} in training, {last:g}: {_what_is_known(endpoint)}",
+            f"{shown} {verb} beyond the last observed time of {endpoint.name!r} in training, {last:g}: {_what_is_known(endpoint)}"
+            f"{_OTHER_UNIT if late[0] > _FAR * last else ''}",
             ExtrapolationWarning,
         )
 

@@ -159,6 +159,10 @@ class Encoding:
         if not hasattr(X, "columns") and frame.shape[1] != len(self.columns):  # columns of an array have no names
             expected = f"SurvivalHarmonium is expecting {len(self.columns)} features as input"
             raise TableError(f"X has {frame.shape[1]} features, but {expected}")
+        names = [column.name for column in self.columns]
+        if not hasattr(X, "columns") and names != list(frame.columns):
+            shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+            raise TableError(f"X has no names of columns, and the model was fitted to {shown}; write pd.DataFrame(X, columns=[{shown}])")
         try:
             columns_of(frame, [column.name for column in self.modelled])
         except TableError as error:

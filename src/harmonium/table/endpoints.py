@@ -300,8 +300,7 @@ def parse_endpoints(y: Any) -> Endpoints:
         raise ValueError("y must be what harmonium.endpoints returns; fit requires y to be passed, but the target y is None (found None)")
     if not isinstance(y, pd.DataFrame) or y.columns.nlevels != 2:
         raise ValueError(
-            "y must be what harmonium.endpoints returns, or a structured array (event, time) as scikit-survival has it; "
-            f"found {type(y).__name__}"
+            f"y must be what harmonium.endpoints returns, or a structured array (event, time) as scikit-survival has it; found {_shown(y)}"
         )
     names = tuple(dict.fromkeys(y.columns.get_level_values(0)))
     for name in names:
@@ -317,6 +316,14 @@ def parse_endpoints(y: Any) -> Endpoints:
 
     terminal = tuple(str(name) for name in names if (name, "terminal") in column and _is_terminal(name, column[name, "terminal"]))
     return _check(Endpoints(tuple(map(str, names)), stack("lower"), stack("upper"), stack("entry"), terminal, _unit_of(y)))
+
+
+def _shown(y: Any) -> str:
+    """What was found in the place of endpoints, and what to write."""
+    kind = type(y).__name__
+    if isinstance(y, pd.DataFrame):
+        return f"a {kind} with the columns {', '.join(map(repr, y.columns[:3]))}, ...: covariates come first, fit(X, y)"
+    return f'{kind}; write y = harmonium.endpoints(df, os=("time", "event")) with the names of two columns'
 
 
 def _unit_of(y: pd.DataFrame) -> str | None:
