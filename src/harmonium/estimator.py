@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
 from harmonium.engine.parameters import Parameters
@@ -15,6 +16,7 @@ from harmonium.model.bootstrap import dependence_with_intervals
 from harmonium.model.explanation import code_names
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import Recipe, encode_training_table, fit_model, grown
+from harmonium.model.notebook import model_html
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
@@ -348,8 +350,17 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
             self.recipe(), self.fitted, X, y, n_bootstrap, confidence, random_state, sample_weight=sample_weight, groups=groups
         )
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """What a notebook shows: scikit-learn's diagram, and the model itself once it is fitted."""
+        shown: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if hasattr(self, "fitted_"):
+            shown["text/html"] = model_html(self.fitted_, repr(self))
+        return shown
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor"  # of risk; partial_dependence asks for it
+        tags.regressor_tags = RegressorTags(poor_score=True)
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

@@ -58,7 +58,7 @@ def show_model(terminal: Terminal, fitted: Any, objective: Any, likelihood: floa
         "terminal": ", ".join(ends),
         "hidden units": f"{fitted.n_hidden}, and {fitted.n_covariate_units} for how covariates are distributed",
         "objective": str(objective),
-        "penalty (l2)": "" if training.l2 is None else f"{training.l2:.4g}",
+        "penalty (l2)": f"{training.l2:.4g}" if isinstance(training.l2, float) else "",
         "log-likelihood": "" if likelihood is None else f"{likelihood:.4f} per row in training",
         "optimiser": f"{'converged' if training.converged else 'did not converge'} in {training.n_iter} iterations, {seconds:.1f} s",
     }

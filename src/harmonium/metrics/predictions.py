@@ -53,14 +53,16 @@ class Predictions:
     Parameters
     ----------
     model : object
+        A pipeline is asked by its last step.
     X : DataFrame or array
     given : DataFrame, optional
         What is known of the endpoints.
     """
 
     def __init__(self, model: Any, X: Any, given: Any = None) -> None:
-        self._model, self._X, self._given = model, X, given
-        self._prognosis = _prognosis(model, X, given)
+        self._model, self._X = _last_step(model, X)
+        self._given = given
+        self._prognosis = _prognosis(self._model, self._X, given)
 
     def risk(self, observed: Observed) -> Array:
         """Risk of the observed endpoint, in all rows of the table; higher means sooner."""
@@ -104,6 +106,13 @@ class Predictions:
             distinct, place = np.unique(time[rows], return_inverse=True)
             out[rows] = np.asarray(part.survival(endpoint, distinct))[np.arange(place.size), place]
         return out
+
+
+def _last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """The model at the end of a scikit-learn pipeline, which has no other questions than ``predict``, and what it gets to see."""
+    if not hasattr(model, "named_steps"):
+        return model, X
+    return model[-1], model[:-1].transform(X) if len(model.steps) > 1 else X
 
 
 def _prognosis(model: Any, X: Any, given: Any) -> _Prognosis:

@@ -19,6 +19,7 @@ from harmonium.model.draws import draw_tables
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.model_prognosis import ModelPrognosis
+from harmonium.model.notebook import model_html
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.state_prognosis import EpisodePrognosis
@@ -69,6 +70,9 @@ class Fitted(SurvivalModel):
     covariate_units: CovariateUnits | None = None
     generating: Generating | None = field(default=None, compare=False, repr=False)
     spreading: OnDemand[Spread] | None = field(default=None, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        return model_html(self, "harmonium")
 
     @property
     def fitted(self) -> Fitted:
