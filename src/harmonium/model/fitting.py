@@ -26,11 +26,14 @@ from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights, parse_weights, rows_left_out, with_positive_weight
+from harmonium.training.canonical import CanonicalForm
 from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named
+from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.penalised import Prior
 from harmonium.training.progress import progress
+from harmonium.training.samples import MANY_ROWS
 from harmonium.training.ties import ties_as_intervals
 from harmonium.training.trainer import Fit, Trainer
 from harmonium.typing import Array
@@ -175,13 +178,15 @@ def fit_model(
     With ``validation`` the parameters are kept whose conditional log-likelihood on these rows is best, and training stops once it has
     not improved ``patience`` times.
     """
-    objective = table.objective(recipe.conditional)
-    recipe = recipe.for_table(objective, start)
+    own = table.objective(recipe.conditional)
+    recipe = recipe.for_table(own, start)
     trainer, n_hidden = recipe.resolved(), int(recipe.n_hidden)
+    form = _canonical_form(own, trainer)
+    objective = own if form is None else form.of_objective(own)
     if patience is not None and validation is None:
         raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
     covariates = CovariateTraining.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
-    validate = None if validation is None else _validation(table.encoding, validation, covariates, n_jobs)
+    validate = None if validation is None else _validation(table.encoding, validation, covariates, form, n_jobs)
     rng = np.random.default_rng(random_state)
     with progress(verbose) as listener:
         history = History(listener, validate, patience)
@@ -190,7 +195,7 @@ def fit_model(
             n_hidden,
             rng=rng,
             history=history,
-            start=None if start is None else start.parameters,
+            start=None if start is None else start.parameters if form is None else form.from_table(start.parameters),
             n_threads=n_jobs,
         )
         units = None
@@ -198,6 +203,7 @@ def fit_model(
             found, units = covariates.in_turn(found, trainer, History(listener), n_jobs)
         elif covariates is not None:
             units = covariates.units(found.parameters)
+    parameters, units = _in_own_terms(form, found.parameters, units)
     rows = history.to_frame()
     training = TrainingSummary(
         settings=recipe.settings(random_state),
@@ -209,9 +215,9 @@ def fit_model(
         converged=found.converged,
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )
-    some = in_memory(objective, GENERATOR_ROWS)
-    generating = _generating(some, found.parameters, units, trainer, random_state, n_jobs)
-    model = Fitted(table.encoding, found.parameters, training, n_jobs, units, generating)
+    some = in_memory(own, GENERATOR_ROWS)
+    generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
+    model = Fitted(table.encoding, parameters, training, n_jobs, units, generating)
     return replace(model, spreading=_spreading(model, some, found)), rows
 
 
@@ -220,6 +226,21 @@ def _spreading(model: Fitted, rows: Objective, found: Fit) -> OnDemand[Spread] |
     if isinstance(found.l2, Mapping) or found.converged is None:  # nothing was maximised
         return None
     return OnDemand(partial(spread_of, replace(model, generating=None), rows, found.l2))
+
+
+def _canonical_form(objective: Any, trainer: Trainer) -> CanonicalForm | None:
+    """Of a table in memory whose fit is to depend on nothing but what it says; not of a large one, of which there would be two."""
+    small = isinstance(objective, Objective) and objective.n_rows < MANY_ROWS
+    return CanonicalForm.of(objective) if small and isinstance(trainer, Exact) else None
+
+
+def _in_own_terms(
+    form: CanonicalForm | None, parameters: Parameters, units: CovariateUnits | None
+) -> tuple[Parameters, CovariateUnits | None]:
+    """What was learned from a table in canonical form, for the table as it was written."""
+    if form is None:
+        return parameters, units
+    return form.to_table(parameters), None if units is None else form.units_to_table(units)
 
 
 def _generating(
@@ -231,7 +252,7 @@ def _generating(
 
 
 def _validation(
-    encoding: Encoding, validation: tuple[Any, ...], training: CovariateTraining | None, n_jobs: int | None
+    encoding: Encoding, validation: tuple[Any, ...], training: CovariateTraining | None, form: CanonicalForm | None, n_jobs: int | None
 ) -> Callable[[Parameters], dict[str, float]]:
     """Metrics of parameters on validation data, which are encoded once; where values are missing, with covariate units that go along."""
     if len(validation) not in (2, 3):
@@ -246,7 +267,8 @@ def _validation(
 
     def metrics(parameters: Parameters) -> dict[str, float]:
         units = training.units(parameters) if with_gaps and training is not None else None
-        candidate = Fitted(encoding, parameters, TrainingSummary(), n_jobs, units)
+        own, units = _in_own_terms(form, parameters, units)
+        candidate = Fitted(encoding, own, TrainingSummary(), n_jobs, units)
         prognosis = candidate.ask(covariates, None)
         by_name = {
             f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name, sample_weight=weights) for name in known.names

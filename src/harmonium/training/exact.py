@@ -1,8 +1,9 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
-Several short runs from wide starts, of which the best are carried on until two have ended in the best optimum. The prior's precisions of
-couplings, one for each covariate and one for all outcomes, are chosen by the data
-(MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of squares.
+Several short runs from wide starts, of which the best are carried on until two have ended in the best optimum. With several outcomes the
+best three go on to the final prior, under which they are compared. The prior's precisions of couplings, one for each covariate and one for
+all outcomes, are chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by
+their sum of squares.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ _SMOOTH = 1.0  # the prior's precision of times' couplings where a short run beg
 _SEARCHED = 0.1  # the same in the search: a weaker one has more optima
 _N_LONGER = 3  # short runs that are carried on at least
 _LONGER = 1e-6  # relative change of the objective at which these stop: before, their values say little
+_N_RIVALS = {False: 1, True: 3}  # optima that are compared under the prior of the evidence, with one outcome and with several
+_CLEARLY = 1.0  # nats of all rows by which a rival must be better
 _FOUND_AGAIN = 0.5  # ends of two runs that differ by less, in nats of all rows, are the same optimum
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
@@ -131,11 +134,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 if stages is not None:
                     result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 else:
-                    z = self._best_start(problem, objective, history) if z is None else z
+                    found = self._best_ends(problem, objective, history) if z is None else [z]
                     if self._chooses_l2(problem):
-                        prior, result = self._with_evidence(problem, z, history)
+                        prior, result = self._with_evidence(problem, found, history)
                     else:
-                        result = self._run(problem, z, self.max_iter, history, self.tol * problem.share_of_events)
+                        result = self._run(problem, found[0], self.max_iter, history, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
                     _warn_of(result, coordinates)
@@ -190,12 +193,12 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
         return n_starts, partial(directions.start, design=self.design)
 
-    def _best_start(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> Array:
-        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends."""
+    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Array]:
+        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends. The best first."""
         n_starts, start_of = self._numbered_starts(problem, objective)
         starts = list(map(start_of, range(n_starts)))
         if n_starts == 1:
-            return starts[0]
+            return starts
         final = problem.precisions
         try:
             ends = []
@@ -205,11 +208,12 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
                 ends.append(self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False))
             ends.sort(key=lambda end: float(end.fun))
-            return self._found_again(problem, ends, history)
+            longer = self._found_again(problem, ends, history)
+            return [end.x for end in longer[: _N_RIVALS[objective.layout.n_outcomes > 1]]]
         finally:
             problem.precisions = final
 
-    def _found_again(self, problem: PenalisedLikelihood, ends: list[OptimizeResult], history: History) -> Array:
+    def _found_again(self, problem: PenalisedLikelihood, ends: list[OptimizeResult], history: History) -> list[OptimizeResult]:
         """Carry ends of short runs on, the best first, until two have come to the best optimum: what short runs reach says little."""
         longer: list[OptimizeResult] = []
         for end in ends:
@@ -217,18 +221,23 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             longer.sort(key=lambda end: float(end.fun))
             if len(longer) >= _N_LONGER and (longer[1].fun - longer[0].fun) * problem.n_rows < _FOUND_AGAIN:
                 break
-        return np.asarray(longer[0].x)
+        return longer
 
-    def _with_evidence(self, problem: PenalisedLikelihood, z: Array, history: History) -> tuple[Prior, OptimizeResult]:
-        """To the optimum under the prior that the evidence chooses near z."""
+    def _with_evidence(self, problem: PenalisedLikelihood, found: list[Array], history: History) -> tuple[Prior, OptimizeResult]:
+        """To the optimum under the prior that the evidence chooses near the best of what was found, and to that of its rivals."""
         coordinates = problem.coordinates
         problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
-        z = self._run(problem, z, self.max_iter, history, _ROUGH).x
+        z = self._run(problem, found[0], self.max_iter, history, _ROUGH).x
         curvature = problem.curvature(z)
         n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
         prior = evidence_prior(problem, z, Prior(np.full(n_covariates, _FIRST_L2), _SEARCHED), curvature)
         problem.precisions = prior_precisions(coordinates, prior)
-        return prior, self._polish(problem, z, history, curvature)
+        best = self._polish(problem, z, history, curvature)
+        for rival in found[1:]:
+            target = best.fun - _CLEARLY / problem.n_rows
+            end = self._polish(problem, rival, history, problem.curvature(rival), target)
+            best = end if end.fun < target else best
+        return prior, best
 
     def _run(
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
@@ -236,8 +245,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         history.begin_run(may_stop=may_stop)
         return _descended(problem, z, max_iter, tol, _listener(problem, history))
 
-    def _polish(self, problem: PenalisedLikelihood, z: Array, history: History, curvature: Array) -> OptimizeResult:
-        """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones."""
+    def _polish(self, problem: PenalisedLikelihood, z: Array, history: History, curvature: Array, target: float = np.inf) -> OptimizeResult:
+        """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones.
+
+        Not all the way, if that would not lead below the target.
+        """
         known = [curvature]
 
         def hessian(at: Array) -> Array:
@@ -246,7 +258,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         history.begin_run()
         promised = _SETTLED * self.tol * problem.share_of_events
         bounds, note = problem.coordinates.bounds(), _listener(problem, history)
-        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, note=note)
+        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, target=target, note=note)
 
 
 def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[OptimizeResult], None]:
