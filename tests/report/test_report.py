@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 import harmonium as hm
 from harmonium.report import study_report
 from harmonium.report.cross_validation import cross_validated
-from harmonium.report.document import Document
+from harmonium.report.document import Document, Grid
+from harmonium.report.effects import effects_of_columns
 from harmonium.report.html import as_html
 from harmonium.report.observation import table_of_columns, table_of_endpoints
 from harmonium.report.opening import opening_words
@@ -73,7 +74,7 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     headings = [block.text for block in document.blocks if type(block).__name__ == "Heading"]
     assert headings[0] == "What was observed"
     assert headings[-2:] == ["Method and settings", "TRIPOD+AI"]
-    for heading in ("cross-validation", "Covariates and missing", "Three subjects", "Dependence", "hidden units stand for"):
+    for heading in ("What a step", "cross-validation", "Covariates and missing", "Three subjects", "Dependence", "hidden units stand for"):
         assert any(heading in found for found in headings)
     assert "times in weeks" in page
     assert method == "5-fold cross-validation"
@@ -132,6 +133,21 @@ def test_a_word_file_has_the_same_text_tables_and_figures(tmp_path):
         assert text in texts
     assert [[cell.text for cell in row.cells] for row in word.tables[0].rows] == [["a", "b"], ["1.5", "x"], ["-", "y"]]
     assert len(word.inline_shapes) == 1
+
+
+def test_the_table_of_effects_is_that_of_summary(odd_study):
+    X, y = odd_study
+    model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
+    page = Document("x")
+    effects_of_columns(page, model, X, y, "weeks")
+    tables = [block for block in page.blocks if isinstance(block, Grid)]
+    assert [table.caption for table in tables] == ["death", "<i>relapse</i>"]
+    expected = model.summary(X, y).xs("death", level="endpoint")
+    assert len(tables[0].rows) == len(expected)
+    first = expected.iloc[0]
+    ends = [f"{100.0 * first[name]:+.0f}" for name in ("difference", "difference_lower", "difference_upper")]
+    assert tables[0].rows[0][2] == f"{ends[0]} [{ends[1]} to {ends[2]}]"
+    assert "weeks" in tables[0].header[3]
 
 
 def test_the_opening_counts_and_scores(odd_study):

@@ -274,6 +274,15 @@ def _trainer(
     return trainer.set_params(n_epochs=epochs, learning_rate=learning_rate, batch_size=batch_size, **penalty)
 
 
+def _others(model: Any) -> dict[str, Any]:
+    """What a report compares with: Cox regression, if lifelines is there."""
+    from importlib.util import find_spec
+
+    from harmonium.studies.usual_models import Cox
+
+    return {} if find_spec("lifelines") is None else {"Cox": Cox(dict(model.roles or {}))}
+
+
 def _write_report(
     terminal: Terminal, model: Any, X: pd.DataFrame, y: pd.DataFrame, beside: dict[str, Any], title: str, path: Path, force: bool
 ) -> tuple[str, Any]:
@@ -283,7 +292,7 @@ def _write_report(
     from harmonium.report.study import N_STEPS, study_report
 
     with terminal.steps("report", N_STEPS) as done:
-        report = study_report(model, X, y, title, done, **beside)
+        report = study_report(model, X, y, title, done, others=_others(model), **beside)
     if path.suffix.lower() == ".docx":
         from harmonium.report.word import as_word
 

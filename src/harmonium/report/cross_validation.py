@@ -16,7 +16,7 @@ from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array, Integers
 
-__all__ = ["OutOfFold", "cross_validated"]
+__all__ = ["OutOfFold", "cross_validated", "on_the_same_folds"]
 
 
 @dataclass(frozen=True)
@@ -118,4 +118,15 @@ def cross_validated(
             own = {} if weights is None else {"sample_weight": weights[train]}
             models.append(clone(model).set_params(verbose=False).fit(X.iloc[train], y.iloc[train], **own).fitted_)
         done()
+    return OutOfFold(models, fold)
+
+
+def on_the_same_folds(model: Any, X: pd.DataFrame, y: pd.DataFrame, fold: Integers) -> OutOfFold:
+    """Another model, whose ``fit(X, y)`` returns something that has a prognosis, fitted to the same parts of the table."""
+    models = []
+    for k in range(int(fold.max()) + 1):
+        train = fold != k
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as above
+            models.append(model.fit(X[train], y[train]))
     return OutOfFold(models, fold)

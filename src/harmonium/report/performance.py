@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -17,15 +18,17 @@ from harmonium.report.document import Document
 from harmonium.report.drawing import drawn, in_unit, time_label
 from harmonium.table.endpoints import parse_endpoints
 
-__all__ = ["evaluated", "performance"]
+__all__ = ["beside_others", "evaluated", "performance"]
 
 _FEWEST_EVENTS = 20  # for a figure
 
 
-def evaluated(predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame, sample_weight: Any = None) -> pd.DataFrame:
+def evaluated(
+    predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame, sample_weight: Any = None, *, likelihood: bool = True
+) -> pd.DataFrame:
     """The table of metrics; undefined ones are shown as such."""
     with silenced(MetricWarning):
-        return evaluate(predicted, X, y, sample_weight=sample_weight)
+        return evaluate(predicted, X, y, sample_weight=sample_weight, likelihood=likelihood)
 
 
 def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: pd.DataFrame, y: pd.DataFrame, unit: str = "") -> None:
@@ -57,6 +60,20 @@ def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: p
         page.figure(
             figure, f"Calibration of {name} at {in_unit(time, unit)}: predicted and observed probability of the event, in four groups."
         )
+
+
+def beside_others(page: Document, scores: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> None:
+    """The same metrics of other models on the same folds, and of the curve for everybody."""
+    rows = []
+    for endpoint in scores.index:
+        for name, own in {"harmonium": scores, **others}.items():
+            rows.append([str(endpoint), name, *(_of(own.loc[endpoint], metric) for metric in ("concordance", "integrated_brier_score"))])
+        rows.append([str(endpoint), "curve for everybody", "0.500", f"{scores.loc[endpoint, 'kaplan_meier_ibs']:.3f}"])
+    page.table(pd.DataFrame(rows, columns=["endpoint", "model", "C-index", "IBS"]), caption="Beside other models, on the same folds")
+
+
+def _of(row: pd.Series, metric: str) -> str:
+    return _with_error(float(row[metric]), float(row[f"{metric}_se"]))
 
 
 def _readable(scores: pd.DataFrame) -> pd.DataFrame:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from harmonium.report.cross_validation import cross_validated
+from harmonium.report.cross_validation import cross_validated, on_the_same_folds
 from harmonium.report.document import Document
+from harmonium.report.effects import effects_of_columns
 from harmonium.report.method import hidden_units, method
 from harmonium.report.observation import missing_values, observed_endpoints
 from harmonium.report.opening import opening_words
 from harmonium.report.patients import three_subjects
-from harmonium.report.performance import evaluated, performance
+from harmonium.report.performance import beside_others, evaluated, performance
 from harmonium.report.tripod import tripod
 
 __all__ = ["StudyReport", "study_report"]
 
 _N_FOLDS = 5
-N_STEPS = _N_FOLDS + 2
+N_STEPS = _N_FOLDS + 3
 """How often ``done`` is called."""
 
 
@@ -38,9 +39,10 @@ def study_report(
     title: str,
     done: Callable[[], None] = lambda: None,
     *,
-    unit: str = "",
+    unit: str | None = None,
     sample_weight: Any = None,
     groups: Any = None,
+    others: Mapping[str, Any] | None = None,
 ) -> StudyReport:
     """A report about a fitted model and the table it was fitted to.
 
@@ -53,13 +55,16 @@ def study_report(
     done : callable
         Called after each of :data:`N_STEPS` steps.
     unit : str
-        Of time, such as "months", for labels.
+        Of time, such as "months", for labels; by default the one that the endpoints have, if they do.
     sample_weight : array_like of shape (n_rows,), optional
         With which it was fitted; the metrics count them too. Figures show rows.
     groups : array_like of shape (n_rows,), optional
         Rows of one group are in one fold.
+    others : mapping, optional
+        Names, and other models to be judged on the same folds: what their ``fit(X, y)`` returns has a ``prognosis``.
     """
     page, fitted = Document(title), model.fitted
+    unit = unit or fitted.encoding.unit or ""
     done()
     predicted = cross_validated(model, X, y, _N_FOLDS, done, sample_weight=sample_weight, groups=groups)
     scores = evaluated(predicted, X, y, sample_weight)
@@ -69,7 +74,12 @@ def study_report(
         page.text("Rows have weights: the model, the numbers of rows and events, and the metrics count them; figures show rows.")
     prognosis = predicted.prognosis(X)
     observed_endpoints(page, fitted.encoding, X, y, {name: prognosis.risk(name) for name in fitted.endpoint_names}, unit)
+    effects_of_columns(page, model, X, y, unit)
+    done()
     performance(page, predicted, scores, X, y, unit)
+    if others:
+        rivals = {name: on_the_same_folds(other, X, y, predicted.fold) for name, other in others.items()}
+        beside_others(page, scores, {name: evaluated(rival, X, y, sample_weight, likelihood=False) for name, rival in rivals.items()})
     missing_values(page, fitted.encoding, X)
     three_subjects(page, fitted, X, y, unit)
     hidden_units(page, fitted, X, y)

@@ -18,6 +18,7 @@ from harmonium.metrics.brier import integrated_brier_score
 from harmonium.metrics.concordance import concordance_index
 from harmonium.report.cross_validation import OutOfFold, cross_validated
 from harmonium.report.document import Document
+from harmonium.report.effects import effects_of_columns
 from harmonium.report.html import as_html
 from harmonium.report.method import hidden_units
 from harmonium.report.observation import missing_values, observed_endpoints
@@ -91,6 +92,8 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     page.table(scores)
     prognosis = predicted.prognosis(X)
     observed_endpoints(page, model.encoding_, X, y, {name: prognosis.risk(name) for name in model.endpoint_names}, "months")
+    effects_of_columns(page, model, X, y, "months")
+    done()
     performance(page, predicted, evaluated(predicted, X, y), X, y, "months")
     missing_values(page, model.encoding_, X)
     three_subjects(page, model.fitted, X, y, "months")
