@@ -241,6 +241,12 @@ def test_numbers_written_as_text_are_noticed():
         hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1, max_iter=2)).fit(X, y)
 
 
+def test_codes_written_as_text_are_levels_and_no_reason_to_warn():
+    X, y = covariates(grade=["1", "2", "3"] * 10)
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1, max_iter=2)).fit(X, y)
+    assert model.encoding_.columns[0].levels == ("1", "2", "3")
+
+
 def test_whole_numbers_with_missing_values_are_levels_without_decimals():
     X, y = covariates(grade=[2.0, 3.0, np.nan] * 10)
     model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1, max_iter=2)).fit(X, y)

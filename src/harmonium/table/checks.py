@@ -112,7 +112,8 @@ def _warn_of_text_among_numbers(series: pd.Series) -> None:
     distinct = [value for value in series.dropna().unique() if isinstance(value, str)]
     strange = [value for value in distinct if not _is_number(value)]
     n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
-    if not strange and len(distinct) > 2:
+    codes = len(distinct) <= _MOST_NUMBERED_LEVELS and all(value.strip().isdecimal() for value in distinct)
+    if not strange and not codes and len(distinct) > 2:
         shown = ", ".join(map(repr, sorted(distinct)[:3]))
         warn(
             f"column {series.name!r} holds numbers that are written as text ({shown}), and is used as a category; turn it into numbers, "
