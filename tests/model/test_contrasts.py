@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.metrics import count_wins
-from harmonium.model.confidence import standard_error
+from harmonium.model.confidence import between, interval_of, standard_error
 
 
 def trial(n, seed=0, effect=-0.7, censored=True):
@@ -57,7 +57,8 @@ def test_the_error_of_a_difference_is_that_of_both_together(model, study):
     parts = [list(model.prognosis(X.assign(arm=arm)).deviations(gain, thorough=True)[1]) for arm in ("control", "treated")]
     error = standard_error([(b - a).mean(axis=0) for a, b in zip(*parts, strict=True)], np.zeros(1))
     own = found.xs("difference", level="of")
-    np.testing.assert_allclose((own["upper"] - own["lower"]) / (2 * 1.959964), error, rtol=1e-5)
+    within = interval_of(own["estimate"].to_numpy(), error, 0.95, between(-1.0, 1.0))
+    np.testing.assert_allclose(own[["lower", "upper"]].to_numpy()[0], [within.lower[0], within.upper[0]], rtol=1e-5)
 
 
 def test_a_contrast_turned_round_changes_its_sign(model, study):

@@ -57,6 +57,16 @@ class Scale:
     slope: Callable[[Array], Array]
 
 
+def between(least: float, most: float) -> Scale:
+    """Of answers between two bounds: log odds of the way from one to the other."""
+    width = most - least
+    return Scale(
+        lambda x: logit((x - least) / width),
+        lambda g: least + width * expit(g),
+        lambda x: width / ((x - least) * (most - x)),
+    )
+
+
 NO_EVENT = Scale(lambda s: np.log(-np.log(s)), lambda g: np.exp(-np.exp(g)), lambda s: 1.0 / (s * np.log(s)))
 """Of the probability of no event until a time: ln(-ln S), the log of the cumulative hazard."""
 
@@ -74,16 +84,6 @@ PLAIN = Scale(lambda d: d, lambda d: d, np.ones_like)
 
 CORRELATION = Scale(np.arctanh, np.tanh, lambda r: 1.0 / (1.0 - r**2))
 """Of Kendall's tau: Fisher's scale."""
-
-
-def between(least: float, most: float) -> Scale:
-    """Of answers between two bounds: log odds of the way from one to the other."""
-    width = most - least
-    return Scale(
-        lambda x: logit((x - least) / width),
-        lambda g: least + width * expit(g),
-        lambda x: width / ((x - least) * (most - x)),
-    )
 
 
 def check_level(level: Any) -> float:

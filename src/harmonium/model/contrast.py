@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.model.answering import Answering
-from harmonium.model.confidence import EVENT, NO_EVENT, PLAIN, POSITIVE, SHARE, Scale, between, check_level
+from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, Scale, between, check_level
 from harmonium.model.deviations import Question
 from harmonium.model.standardised import Sure, rows_with, standardised
 from harmonium.numerics.quadrature import gauss_legendre
@@ -36,10 +36,15 @@ class Measure:
         On which the numbers are nearly normal.
     quick : callable, optional
         Nearly the same question, for deviations.
+    most : float
+        The largest number that may come out; differences lie between that and minus that.
     """
 
-    def __init__(self, question: Question, labels: list[tuple[Any, ...]], scale: Scale, quick: Question | None = None) -> None:
+    def __init__(
+        self, question: Question, labels: list[tuple[Any, ...]], scale: Scale, quick: Question | None = None, most: float = 1.0
+    ) -> None:
         self.question, self.labels, self.scale, self.quick = question, labels, scale, quick
+        self.difference = between(-most, most)
 
     @property
     def names(self) -> list[str]:
@@ -60,7 +65,7 @@ def measure_of(fitted: Answering, measure: str, endpoint: Any, times: Any, until
         def area(own: Any) -> Array:
             return np.asarray((1.0 - own.cumulative_incidence(endpoint, nodes)) @ weights[:, None])
 
-        return Measure(lambda own: own.restricted_mean(endpoint, until=end)[:, None], [(end,)], between(0.0, end), area)
+        return Measure(lambda own: own.restricted_mean(endpoint, until=end)[:, None], [(end,)], between(0.0, end), area, end)
     if times is None:
         raise ValueError(f"measure {measure!r} needs times at which it is compared (times=[12, 24])")
     at: Array = np.atleast_1d(np.asarray(times, dtype=np.float64))
@@ -84,7 +89,7 @@ def contrast(fitted: Answering, X: Any, column: Any, values: Sequence[Any], meas
     parts = [
         (f"{column} = {values[0]}", first, measure.scale),
         (f"{column} = {values[1]}", second, measure.scale),
-        ("difference", second - first, PLAIN),
+        ("difference", second - first, measure.difference),
         ("ratio", second.over(first), POSITIVE),
     ]
     return _table(parts, measure, interval, "of")

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from harmonium.model.answering import Answering
 from harmonium.model.asked import observed_endpoints
-from harmonium.model.confidence import PLAIN, check_level
+from harmonium.model.confidence import between, check_level
 from harmonium.model.contrast import Measure, measure_of
 from harmonium.model.generation import sample
 from harmonium.model.standardised import Sure, rows_with, standardised
@@ -45,9 +45,9 @@ def effects(fitted: Answering, X: Any, y: Any, time: float | None, until: float 
         for number, value in enumerate(values[1:], start=start + 1):
             for e, (at, end, _) in enumerate(asked):
                 happened, mean = (found[number][2 * e + k] - found[start][2 * e + k] for k in range(2))
-                row = {"time": at, **_columns("difference", Sure(-happened.value, -happened.deviations), level)}
-                row |= {"until": end, **_columns("mean_difference", mean, level)} | worth
-                out[name, f"{as_typed(values[0])} to {as_typed(value)}", fitted.encoding.endpoint_names[e]] = row
+                row = {"time": at, **_columns("difference", Sure(-happened.value, -happened.deviations), level, 1.0)}
+                row |= {"until": end, **_columns("mean_difference", mean, level, end)} | worth
+                out[name, f"{_written(values[0])} to {_written(value)}", fitted.encoding.endpoint_names[e]] = row
         start += len(values)
     return pd.DataFrame(list(out.values()), index=pd.MultiIndex.from_tuples(out, names=["column", "step", "endpoint"]))
 
@@ -73,6 +73,10 @@ def _answered(fitted: Answering, tables: list[pd.DataFrame], measures: list[Meas
     return [[Sure(own.value[[k]], own.deviations[:, [k]]) for k in range(len(measures))] for own in found]
 
 
+def _written(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else as_typed(value)
+
+
 def _drawn(fitted: Answering) -> pd.DataFrame:
     """Covariates as the model has learned that they are distributed."""
     unknown = np.full((1, len(fitted.encoding.modelled)), np.nan)
@@ -87,8 +91,8 @@ def _steps(column: Column, frame: pd.DataFrame) -> list[Any]:
     return [float(q) for q in np.nanquantile(values.to_numpy(dtype=np.float64), _QUARTILES)]
 
 
-def _columns(name: str, own: Sure, level: float | None) -> dict[str, float]:
-    found = own.columns(level, PLAIN)
+def _columns(name: str, own: Sure, level: float | None, most: float) -> dict[str, float]:
+    found = own.columns(level, between(-most, most))
     labels: Sequence[str] = (name, f"{name}_lower", f"{name}_upper")
     return {label: float(value[0]) for label, value in zip(labels, found.values(), strict=False)}
 

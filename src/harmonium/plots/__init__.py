@@ -11,6 +11,7 @@ if find_spec("matplotlib") is None:
 
 from harmonium.plots.curves import survival_curves
 from harmonium.plots.fields import receptive_fields
+from harmonium.plots.forest import effects
 from harmonium.plots.history import training_history
 from harmonium.plots.joint import JointAxes, joint_density
 from harmonium.plots.observed import observed
@@ -22,6 +23,7 @@ __all__ = [
     "JointAxes",
     "calibration",
     "dependence",
+    "effects",
     "incidence",
     "joint_density",
     "observed",

@@ -22,6 +22,7 @@ __all__ = ["survival_curves"]
 
 _MOST_LABELS = 12  # more subjects than this get no label unless asked for
 _N_TIMES, _N_MARKS = 241, 5
+_FAINT = 0.15  # opacity of bands, which overlap
 
 
 def survival_curves(
@@ -33,6 +34,7 @@ def survival_curves(
     until: float | None = None,
     labels: Sequence[Any] | None = None,
     cohort: Any = None,
+    interval: float | None = None,
     time_label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -54,6 +56,8 @@ def survival_curves(
         Of the subjects; by default the index of ``X``.
     cohort : DataFrame, optional
         A table of endpoints, whose Kaplan-Meier curve is drawn in grey behind.
+    interval : float, optional
+        Probability of intervals, which are drawn as bands; with ``given``, around the solid curves.
     time_label : str, optional
         Of the axis of time; by default it has the unit, if that is known.
     ax : Axes, optional
@@ -85,6 +89,7 @@ def survival_curves(
     times = _fine_grid(name, end_of_axis(until), given)
     without = model.prognosis(X).survival(name, times)
     knowing = None if given is None else model.prognosis(X, given=given).survival(name, times)
+    band = None if interval is None else model.prognosis(X, given=given).survival(name, times, interval=interval)
 
     ax = axes_or_new(ax, (6.0, 3.8))
     ax.set(
@@ -103,6 +108,8 @@ def survival_curves(
         colours.append(GREY)
     for row, text in enumerate(texts):
         colour = COLOURS[row % len(COLOURS)]
+        if band is not None:
+            ax.fill_between(times, band.lower[row], band.upper[row], color=colour, alpha=_FAINT, linewidth=0.0, zorder=0)
         _draw_subject(ax, times, without[row], None if knowing is None else knowing[row], colour, row)
         if text is not None:
             ends.append((float(times[-1]), float((without if knowing is None else knowing)[row, -1])))
