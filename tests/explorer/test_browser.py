@@ -243,6 +243,17 @@ def test_a_link_opens_the_same_patient_in_another_browser(visit, ordered_address
     sync_api.expect(other).to_have_url(ordered_address)
 
 
+def test_a_patient_is_explained(visit, ordered_address):
+    page = visit(ordered_address)
+    page.get_by_role("button", name="Explain").click()
+    sync_api.expect(page.locator("#why-words")).to_have_text("No covariate is known, so there is nothing to explain.")
+    describe_relapsed(page)
+    page.locator("#why-endpoint").select_option("death")
+    page.get_by_role("button", name="Explain").click()
+    sync_api.expect(page.locator("#why-words")).to_contain_text("Probability of no death event until")
+    page.wait_for_selector("#why-figure .barlayer")
+
+
 def test_a_link_with_names_that_the_model_does_not_know_says_so(visit, ordered_address):
     page = visit(f"{ordered_address}#x.age=70&x.colour=red&x.stage=IX")
     sync_api.expect(page.locator("#linked")).to_have_text("The link says what this model does not know: colour red; stage IX")

@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.explorer import figures
-from harmonium.explorer.answers import bands_of, curves_of, scenario_table, states_of
+from harmonium.explorer.answers import bands_of, curves_of, reasons_of, scenario_table, states_of
 from harmonium.explorer.app import make_app
 from harmonium.explorer.cohort import cohort_answers, forms_of
 from harmonium.explorer.schema import Schema
@@ -128,3 +128,14 @@ def test_rows_of_a_cohort_become_forms(ordered_model, schema):
         for column, value in zip(schema.columns, patient.values, strict=True):
             actual = X[column.name].iloc[row]
             assert value is None if pd.isna(actual) else value == actual
+
+
+def test_reasons_add_up_and_are_the_librarys(ordered_model, schema, page):
+    patient = parse_form(schema, page.form({"age": "70", "stage": "IIIb"}, {"recurrence": "event"}, {"recurrence": "8"}))
+    reasons = reasons_of(ordered_model, schema, patient, 1)
+    assert sum(share for _, share in reasons.contributions) == pytest.approx(reasons.prediction - reasons.average, abs=1e-12)
+    assert {words for words, _ in reasons.contributions} == {"age 70", "stage IIIb"}
+    X, _ = hm.datasets.load_nvalt8()
+    one = pd.DataFrame({name: [None] for name in X.columns}).assign(age=70.0, stage="IIIb")
+    assert reasons.prediction == pytest.approx(ordered_model.prognosis(one).survival("death", [reasons.time])[0, 0], abs=1e-12)
+    assert len(figures.reasons_figure(reasons)["data"][0]["x"]) == 2

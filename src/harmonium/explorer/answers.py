@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harmonium.errors import CompetingWarning, ExtrapolationWarning, silenced
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient, parse_form
 from harmonium.model.prognosis import Prognosis
@@ -22,6 +23,7 @@ __all__ = [
     "Edits",
     "Joint",
     "NoDensityError",
+    "Reasons",
     "States",
     "advance",
     "ask",
@@ -29,6 +31,7 @@ __all__ = [
     "curves_of",
     "describe",
     "joint_of",
+    "reasons_of",
     "scenario_table",
     "states_of",
     "tables",
@@ -97,6 +100,25 @@ class States:
     probabilities: dict[str, Array]
     until: float
     means: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What each known covariate contributes to the probability of no event until a time.
+
+    Attributes
+    ----------
+    time : float
+    average, prediction : float
+        Of those of whom nothing is known, and of the patient.
+    contributions : list of (str, float)
+        A known value in words, and its share of the difference; the largest first.
+    """
+
+    time: float
+    average: float
+    prediction: float
+    contributions: list[tuple[str, float]]
 
 
 @dataclass(frozen=True)
@@ -174,6 +196,19 @@ def states_of(model: Any, schema: Schema, patient: Patient) -> States:
         raise ValueError("the model has no answer for these values; they are too far from what it was trained on")
     means = {name: float(own[0]) for name, own in prognosis.time_in_states(until=schema.end).items()}
     return States(times, found, schema.end, means)
+
+
+def reasons_of(model: Any, schema: Schema, patient: Patient, endpoint: int) -> Reasons:
+    """Shapley values of the known covariates, at about the middle of follow-up; what is known of the endpoints is left aside."""
+    X, _ = tables(schema, [patient])
+    times = schema.round_times
+    time = float(times[(len(times) - 1) // 2])
+    with silenced(CompetingWarning, ExtrapolationWarning):
+        found = model.explain(X, endpoint=schema.endpoints[endpoint], measure="survival", time=time)
+    own = found["contribution"].droplevel("row")
+    known = {column.name: value for column, value in zip(schema.columns, patient.values, strict=True) if value is not None}
+    each = [(_covariate_words(name, value), float(own[name])) for name, value in known.items()]
+    return Reasons(time, float(own["average"]), float(own["prediction"]), sorted(each, key=lambda one: -abs(one[1])))
 
 
 def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int], kind: str, n_times: int) -> Joint:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.explorer.answers import Bands, Curves, Joint, States
+from harmonium.explorer.answers import Bands, Curves, Joint, Reasons, States
 from harmonium.explorer.schema import Schema, short
 from harmonium.typing import Array
 
@@ -23,6 +23,7 @@ __all__ = [
     "fields_figure",
     "joint_figure",
     "patient_figure",
+    "reasons_figure",
     "states_figure",
 ]
 
@@ -113,6 +114,31 @@ def states_figure(schema: Schema, states: States) -> Figure:
     layout["yaxis"] = {**layout["yaxis"], "range": [0, 1]}
     layout["legend"] = {**layout["legend"], "traceorder": "normal"}
     return {"data": data, "layout": layout}
+
+
+def reasons_figure(reasons: Reasons) -> Figure:
+    """A bar for each known value, in percentage points; blue is better, orange is worse."""
+    shown = reasons.contributions[::-1]
+    values = [100.0 * share for _, share in shown]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": values,
+        "y": [as_text(words) for words, _ in shown],
+        "text": [f"{value:+.1f}" for value in values],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker": {"color": [COLOURS[0] if value >= 0.0 else COLOURS[1] for value in values]},
+        "hoverinfo": "skip",
+    }
+    reach = 1.25 * max(1.0, *(abs(value) for value in values))
+    layout = {
+        **_LAYOUT,
+        "height": 110 + 28 * len(values),
+        "xaxis": {**_AXIS, "title": {"text": "percentage points"}, "range": [-reach, reach], "zeroline": True, "fixedrange": True},
+        "yaxis": {"automargin": True, "fixedrange": True},
+    }
+    return {"data": [bars], "layout": layout}
 
 
 def _band(schema: Schema, bands: Bands, e: int) -> Figure:

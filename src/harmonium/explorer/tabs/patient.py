@@ -13,6 +13,7 @@ from harmonium.explorer.controls import CHOSEN, choice, entry, graph, in_browser
 from harmonium.explorer.figures import patient_figure
 from harmonium.explorer.guard import answering
 from harmonium.explorer.schema import Schema, number, short
+from harmonium.explorer.tabs import why
 from harmonium.explorer.validation import parse_form
 
 __all__ = ["empty_form", "form_of", "layout", "register"]
@@ -54,6 +55,7 @@ def layout(schema: Schema) -> html.Div:
             html.Div([html.Button("Copy a link to this patient", id="link"), html.Button("Print", id="print")], className="buttons"),
             html.P("The address of this page describes the patient, after the #, which browsers send nowhere.", className="note"),
             html.P("", id="linked", role="status"),
+            why.layout(schema),
         ],
         className="answers",
     )
@@ -159,6 +161,7 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
 
     in_browser(app, "settle", Output("settling", "data"), Input("patient", "data"), prevent_initial_call=False)
     _link_and_print(app)
+    why.register(app, model, schema)
     in_browser(
         app,
         "lacksTime",
