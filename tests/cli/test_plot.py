@@ -30,6 +30,7 @@ def test_every_kind_is_drawn(run, csv, model_file, ordered, tmp_path, ending):
         "kaplan-meier": [csv, *UNORDERED, "--by", "arm", "--unit", "months", "--until", 60],
         "curves": [model_file, csv, "--rows", "0,7", "--endpoint", "rfs"],
         "states": [ordered, csv, "--rows", 3],
+        "effects": [model_file, csv, "--time", 24],
         "calibration": [model_file, csv, *OS, "--time", 24, "--groups", 3],
     }
     for kind, arguments in commands.items():

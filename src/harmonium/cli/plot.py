@@ -14,6 +14,7 @@ from harmonium.cli.terminal import Terminal
 
 __all__ = ["COMMANDS"]
 
+_ALL = "all"  # rows
 _FIGURES = (".png", ".pdf", ".svg")
 
 Figure = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A .png, .pdf or .svg file.", show_default=False)]
@@ -150,10 +151,35 @@ def calibration(
     _write(context.obj, draw, output, force)
 
 
+def effects(
+    context: typer.Context,
+    model_file: Model,
+    data: Data,
+    output: Figure,
+    time: Annotated[
+        float | None,
+        typer.Option("--time", metavar="TIME", help="By when there is no event.", show_default="each endpoint's median event time"),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw what a step in each column goes with, for each endpoint, all else being as in a table: a forest plot with 95 % intervals."""
+    _check(output, force, data)
+    model, X = _asked(context.obj, model_file, data, _ALL, None)
+
+    def draw() -> Any:
+        from harmonium import plots
+
+        return plots.effects(model.summary(X, time=time), unit=model.encoding.unit)
+
+    _write(context.obj, draw, output, force)
+
+
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "kaplan-meier": (kaplan_meier, "harmonium plot kaplan-meier data.csv -e os=os_mth,os_event --by arm -o observed.png"),
     "curves": (curves, "harmonium plot curves model.harmonium new.csv --rows 0,3 --endpoint os -o curves.png"),
     "states": (states, "harmonium plot states model.harmonium new.csv --rows 0 -o states.png"),
+    "effects": (effects, "harmonium plot effects model.harmonium data.csv -o effects.png"),
     "calibration": (calibration, "harmonium plot calibration model.harmonium test.csv -e os=os_mth,os_event --time 24 -o calibration.png"),
 }
 """Figures by name, and an example of each."""
@@ -187,8 +213,8 @@ def _asked(terminal: Terminal, model_file: Path, data: Path, rows: str | None, e
 
 def _row_numbers(text: str | None, n_rows: int) -> list[int]:
     """Rows that the user named, which must be there."""
-    if text is None:
-        return list(range(min(5, n_rows)))
+    if text is None or text == _ALL:
+        return list(range(n_rows if text == _ALL else min(5, n_rows)))
     parts = [part.strip() for part in text.split(",")]
     wrong = [part for part in parts if not part.isdecimal() or int(part) >= n_rows]
     if wrong:
