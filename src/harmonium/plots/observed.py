@@ -66,7 +66,7 @@ def observed(
     >>> X, y = hm.datasets.load_nvalt8()
     >>> ax = hm.plots.observed(y, endpoint="os", by=X["stage"], time_label="Months")
     >>> len([line for line in ax.lines if line.get_drawstyle() == "steps-post"])
-    6
+    7
     >>> plt.close()
     """
     known = parse_endpoints(y)
