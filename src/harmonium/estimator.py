@@ -312,6 +312,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         X: Any,
         y: Any = None,
         *,
+        interval: float | None = None,
         n_bootstrap: int = 0,
         confidence: float = 0.95,
         random_state: Any = None,
@@ -326,6 +327,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
             Covariates of the subjects that are compared.
         y : DataFrame, optional
             Their endpoints; needed for the bootstrap only.
+        interval : float, optional
+            Probability of intervals, along the directions in which the parameters may move; no refits.
         n_bootstrap : int
             Refits to resampled rows, for confidence intervals, at least 2; the fits begin at this model's parameters.
         confidence : float
@@ -340,10 +343,10 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         -------
         DataFrame
             For each pair: ``tau`` between all subjects and ``tau_given_covariates`` between subjects with the same covariates, averaged;
-            with a bootstrap, intervals. Positive: subjects that have one event early tend to have the other early.
+            with ``interval`` or a bootstrap, intervals. Positive: subjects that have one event early tend to have the other early.
         """
         if not n_bootstrap:
-            return super().dependence(X)
+            return super().dependence(X, interval=interval)
         if y is None:
             raise ValueError("the bootstrap refits the model and needs y")
         return dependence_with_intervals(

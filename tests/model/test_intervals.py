@@ -303,3 +303,13 @@ def test_a_prior_may_be_one_number_or_one_for_each_column(study):
     single = hm.SurvivalHarmonium(1, trainer=hm.Exact(l2=4.0, n_starts=1), random_state=0).fit(X, y)
     first, second = (own.prognosis(X[:5]).survival(times=TIMES, interval=0.95) for own in (by_column, single))
     np.testing.assert_allclose(first.lower, second.lower, rtol=1e-3)
+
+
+def test_dependence_has_intervals_without_refits():
+    X, y = hm.datasets.load_nvalt8()
+    model = hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    found, plain = model.dependence(X[:50], interval=0.95), model.dependence(X[:50])
+    np.testing.assert_array_equal(found[["tau", "tau_given_covariates"]], plain)
+    assert (found["tau_lower"] < found["tau"]).all()
+    assert (found["tau"] < found["tau_upper"]).all()
+    assert 0.0 < found["tau_given_covariates_lower"].iloc[0] < found["tau_given_covariates_upper"].iloc[0] < 1.0

@@ -91,7 +91,7 @@ class Comparing(Predicting):
         until: float | None = None,
         interval: float | None = 0.95,
     ) -> pd.DataFrame:
-        """Standardised answers along the values of a column, as :meth:`contrast` has them for two of them.
+        """Standardised answers along the values of a column, as ``contrast`` has them for two of them.
 
         ``values`` are by default the levels of a column or, of numbers, quantiles in ``X`` from the 5th to the 95th percentile.
         """
@@ -109,7 +109,7 @@ class Comparing(Predicting):
         """One table of effects: what a step in each column goes with, for each endpoint, all else being as in a table.
 
         The step is from the first level to each other or, of numbers, from the lower to the upper quartile. Effects are standardised as in
-        :meth:`contrast`, over at most 100 rows of ``X``, and so are what they mean and what they do not.
+        ``contrast``, over at most 100 rows of ``X``, and so are what they mean and what they do not.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Comparing(Predicting):
 
         Two subjects with covariates of ``X``, one with each value: who dies later until the horizon wins; if both are alive, who has the
         next event later. It comes from the model's law of all endpoints and has no censoring in it, unlike counts of observed pairs, which
-        change with the length of follow-up. Standardised over ``X`` as :meth:`contrast` is, with the same reservations.
+        change with the length of follow-up. Standardised over ``X`` as ``contrast`` is, with the same reservations.
 
         Parameters
         ----------

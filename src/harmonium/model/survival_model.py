@@ -11,6 +11,7 @@ from harmonium.metrics.multi_endpoint import global_concordance
 from harmonium.model import explanation, generation
 from harmonium.model.asked import given_endpoints, observed_endpoints
 from harmonium.model.comparing import Comparing
+from harmonium.model.dependence_interval import dependence_with_spread
 from harmonium.model.storage import save_model
 from harmonium.typing import Array
 
@@ -187,13 +188,15 @@ class SurvivalModel(Comparing):
         """
         return explanation.receptive_fields(self.fitted, self.prognosis(X, given=given))
 
-    def dependence(self, X: Any) -> pd.DataFrame:
+    def dependence(self, X: Any, *, interval: float | None = None) -> pd.DataFrame:
         """Do endpoints attract or repel each other? Kendall's tau of each pair under the model (eq. 25).
 
         Parameters
         ----------
         X : DataFrame or array
             Covariates of the subjects that are compared.
+        interval : float, optional
+            Probability of intervals, along the directions in which the parameters may move.
 
         Returns
         -------
@@ -203,7 +206,8 @@ class SurvivalModel(Comparing):
             confidence intervals from a bootstrap.
         """
         fitted = self.fitted
-        return explanation.dependence(fitted, fitted.encoding.covariates(X))
+        covariates = fitted.encoding.covariates(X)
+        return explanation.dependence(fitted, covariates) if interval is None else dependence_with_spread(fitted, covariates, interval)
 
     def save(self, path: Any) -> None:
         """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it."""
