@@ -16,16 +16,17 @@ indefinite, and neither is the covariance.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import incomplete_rows
+from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
+from harmonium.engine.prepared import Term
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.fitted import Fitted
-from harmonium.model.prognosis import Prognosis
 from harmonium.model.row_likelihood import RowLikelihood
 from harmonium.model.spread import Spread, covariate_statistics, flat
 from harmonium.training.blas import one_thread
@@ -42,7 +43,7 @@ _STEP = 1e-5  # of differences of log-likelihoods
 _FREE = 1e-3  # distance from a bound from which on a parameter is free
 _MOST = 96  # directions that are kept
 _MOST_ROWS = 60  # whose predictions decide which directions come first
-_TIMES = (0.15, 0.4, 0.65, 0.9)  # of an endpoint's time scale, where they are compared
+_TIMES = (0.15, 0.4, 0.7)  # of a time scale, where they are compared
 
 
 def spread_of(model: Fitted, objective: Objective, prior: float | Prior) -> Spread:
@@ -162,34 +163,59 @@ class _Around:
         return (whole[standing] / weights[standing, None]).T @ whole[standing], whole.sum(axis=0)
 
     def slopes(self) -> Array:
-        """How free coordinates and direct effects move predictions for some rows, (predictions, coordinates)."""
+        """How free coordinates and direct effects move predictions for some rows, (rows, predictions, coordinates)."""
         gaps = incomplete_rows(self.objective.recorded)  # rows with missing values take longer
         rows = np.flatnonzero(gaps if gaps.all() else ~gaps)
         rows = rows[np.unique(np.linspace(0, rows.size - 1, _MOST_ROWS).astype(int))]
-        cells = self.objective.recorded.part(rows).freeing_outcomes()
-        base = self._predictions(self.parameters(), cells)
+        predictions = _Predictions(self.model, self.objective.recorded.part(rows))
+        base = predictions.at(self.parameters())
         found = np.zeros((self.z.size, *base.shape))
         for k in np.flatnonzero(self.free):
-            found[k] = (self._predictions(self.parameters(int(k)), cells) - base) / _STEP
-        parts = [found[self.free].reshape(int(self.free.sum()), -1)]
+            found[k] = (predictions.at(self.parameters(int(k))) - base) / _STEP
+        parts = [found[self.free]]
         if self.n_direct:
-            effects = found[self.of_biases, None] * self.standardised(cells).T[None, :, :, None]
-            parts.append(effects.reshape(self.n_direct, -1))
-        return np.concatenate(parts).T
+            effects = found[self.of_biases, None] * self.standardised(self.objective.recorded.part(rows)).T[None, :, :, None]
+            parts.append(effects.reshape(self.n_direct, *base.shape))
+        return np.moveaxis(np.concatenate(parts), 0, -1)
 
-    @cached_property
-    def _times(self) -> list[tuple[str, Array]]:
-        """Of every endpoint, a few times."""
-        encoding = self.model.encoding
+
+class _Predictions:
+    """ln(-ln S) of all times among the outcomes at a few positions of their scales, for some rows; cells are prepared once."""
+
+    def __init__(self, model: Fitted, recorded: Cells) -> None:
+        self._model, layout = model, recorded.layout
+        self._tables = [recorded.freeing_outcomes()]
+        for place in np.flatnonzero(layout.tabulated[layout.outcomes]):
+            for position in _TIMES:
+                lower, upper = (np.full((recorded.n_rows, layout.n_outcomes), np.nan) for _ in range(2))
+                lower[:, place], upper[:, place] = position, 1.0
+                self._tables.append(recorded.with_outcomes(lower, upper))
+        encoding = model.encoding
         at = [scale.from_unit(scale.reach * np.array(_TIMES)) for scale in encoding.scales]
-        return list(zip(encoding.endpoint_names, at, strict=True))
+        self._times = list(zip(encoding.endpoint_names, at, strict=True))
+        few = model.n_hidden <= EXACT_LIMIT and encoding.episodes is None
+        self._sum = LogMassSum([Term.uniform(cells, 1.0) for cells in self._tables], model.n_jobs) if few else None
 
-    def _predictions(self, parameters: Parameters, cells: Cells) -> Array:
-        """ln(-ln S) of all endpoints at a few times, (rows, predictions)."""
-        prognosis: Prognosis = replace(self.model, parameters=parameters).ask_cells(cells, None)
+    def at(self, parameters: Parameters) -> Array:
+        """Of all rows, (rows, predictions)."""
+        if self._model.encoding.episodes is not None:
+            return self._of_episodes(replace(self._model, parameters=parameters))
+        if self._sum is not None:
+            free, *later = self._sum.log_masses(parameters)
+        else:
+            candidate = replace(self._model, parameters=parameters)
+            free, *later = (candidate.log_mass(cells) for cells in self._tables)
+        return _nearly_normal(np.exp(np.array(later) - free).T)
+
+    def _of_episodes(self, candidate: Fitted) -> Array:
+        """The same of endpoints, which follow from several durations."""
+        prognosis = candidate.ask_cells(self._tables[0], None)
         prognosis.warns = False
-        alive = [prognosis.survival(name, times) for name, times in self._times]
-        return np.asarray(np.log(-np.log(np.clip(np.concatenate(alive, axis=1), 1e-9, 1.0 - 1e-9))))
+        return _nearly_normal(np.concatenate([prognosis.survival(name, at) for name, at in self._times], axis=1))
+
+
+def _nearly_normal(alive: Array) -> Array:
+    return np.asarray(np.log(-np.log(np.clip(alive, 1e-9, 1.0 - 1e-9))))
 
 
 def _inverse(matrix: Array) -> Array:
@@ -202,7 +228,7 @@ def _inverse(matrix: Array) -> Array:
 def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
     """The displacement, and the covariance as directions, ordered by how far predictions move along them."""
     root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diagonal(covariance)))
-    moves = around.slopes() @ root
+    moves = (around.slopes() @ root).reshape(-1, len(root))
     values, turned = eigh(moves.T @ moves)
     order = np.argsort(values)[::-1][:_MOST]
     share = np.maximum(values, 0.0)[order] / max(float(np.maximum(values, 0.0).sum()), 1e-300)
