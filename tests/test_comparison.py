@@ -57,6 +57,13 @@ def test_interval_censoring_and_late_entry():
         assert not {"entry", "entry_col", "lower"} & set(inspect.signature(other.fit).parameters)
 
 
+def test_weights():
+    assert row("Weights of rows in regression") == ["yes", "forests", "no"]
+    assert "weights_col" in inspect.signature(CoxPHFitter.fit).parameters
+    assert "sample_weight" in inspect.signature(RandomSurvivalForest.fit).parameters
+    assert not any("weight" in name for other in (CoxPHSurvivalAnalysis, SurvivalBoost) for name in inspect.signature(other.fit).parameters)
+
+
 def test_every_yes_of_ours_leads_somewhere():
     ours = [line.strip("|").split("|")[1].strip() for line in MATRIX.splitlines() if re.match(r"\| [A-Z]", line) and line.count("|") == 7]
     assert len(ours) > 10

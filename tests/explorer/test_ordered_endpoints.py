@@ -73,6 +73,9 @@ def test_bands_are_the_librarys_intervals_and_enclose_the_curves(ordered_model, 
     np.testing.assert_allclose(bands.upper[1], expected.upper[0], atol=1e-9)
     at = np.interp(bands.times, curves.times, curves.survival[0, 1])
     assert ((bands.lower[1] <= at + 1e-3) & (at <= bands.upper[1] + 1e-3)).all()
+    alive = parse_form(schema, known(page, recurrence=("event", "8"), death=("free", "12")))
+    certain = bands_of(ordered_model, schema, alive)
+    assert (certain.lower[1][certain.times <= 12.0] > 1.0 - 1e-9).all()
     figure = figures.patient_figure(schema, curves, curves, bands)
     assert sum(trace.get("fill") == "toself" for trace in figure["data"]) == 2
     assert sum(trace.get("fill") == "toself" for trace in figures.patient_figure(schema, curves, curves)["data"]) == 0

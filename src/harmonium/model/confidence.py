@@ -34,6 +34,9 @@ __all__ = [
 ]
 
 
+_ROUNDING = 1e-9  # relative standard errors below are differences of rounded numbers: nothing is uncertain
+
+
 class Interval(NamedTuple):
     """An answer and what it may as well be.
 
@@ -109,11 +112,13 @@ def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> In
     >>> found = interval_of(np.array([0.5, 1.0]), np.array([0.1, 0.0]), 0.95, NO_EVENT)
     >>> found.lower.round(3), found.upper.round(3)
     (array([0.295, 1.   ]), array([0.675, 1.   ]))
+    >>> interval_of(np.array([1.0 - 1e-16]), np.array([1e-11]), 0.95, NO_EVENT).lower
+    array([1.])
     """
     reach = float(norm.ppf(0.5 + 0.5 * level))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         there, width = scale.there(estimate), reach * np.abs(scale.slope(estimate)) * error
         ends = np.stack([scale.back(there - width), scale.back(there + width)])
-        known = np.isfinite(there) & np.isfinite(width) & (error > 0.0)
+        known = np.isfinite(there) & np.isfinite(width) & (error > _ROUNDING * (1.0 + np.abs(estimate)))
     ends = np.where(known, ends, estimate)
     return Interval(estimate, ends.min(axis=0), ends.max(axis=0))
