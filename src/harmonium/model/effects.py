@@ -16,7 +16,7 @@ from harmonium.model.contrast import Measure, measure_of
 from harmonium.model.generation import sample
 from harmonium.model.standardised import Sure, rows_with, standardised
 from harmonium.table.columns import Column
-from harmonium.table.frames import as_typed, columns_of, to_pandas
+from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.typing import Array
 
@@ -74,7 +74,7 @@ def _answered(fitted: Answering, tables: list[pd.DataFrame], measures: list[Meas
 
 
 def _written(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else as_typed(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _drawn(fitted: Answering) -> pd.DataFrame:
