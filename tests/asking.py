@@ -8,7 +8,7 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model import dependence
 from harmonium.model.hidden import hidden_given, row_chunks, stacked
 from harmonium.model.known_rows import KnownRows
-from harmonium.model.prognosis import _quantile
+from harmonium.model.model_prognosis import _quantile
 
 
 def _asked(parameters, cells, rng, n_threads, question):

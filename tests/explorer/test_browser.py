@@ -135,7 +135,7 @@ def test_two_endpoints_together(visit, address):
     page = visit(address, width=420)
     open_tab(page, "Together")
     page.wait_for_selector("#together-figure .heatmaplayer image")
-    page.get_by_label("What").select_option("survival")
+    page.get_by_label("What", exact=True).select_option("survival")
     sync_api.expect(page.locator("#together-figure .cbtitle")).to_have_text("survival")
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
     open_tab(page, "Patient")
@@ -143,7 +143,7 @@ def test_two_endpoints_together(visit, address):
     page.get_by_label("time of rfs").fill("8")
     open_tab(page, "Together")
     sync_api.expect(page.locator("#together-figure .cbtitle")).to_have_text("survival")
-    page.get_by_label("What").select_option("density")
+    page.get_by_label("What", exact=True).select_option("density")
     sync_api.expect(page.locator("#together-known")).to_contain_text("The event of rfs is known, so there is no density")
     sync_api.expect(page.locator("#together-figure .cbtitle")).to_have_text("survival")
     open_tab(page, "Model")

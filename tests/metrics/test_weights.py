@@ -15,7 +15,7 @@ import harmonium as hm
 from harmonium.metrics import scorers
 from harmonium.metrics.brier import integrated
 from harmonium.metrics.concordance import harrell, uno
-from harmonium.metrics.observed import mean_of, right_censored
+from harmonium.metrics.observed import Estimate, mean_of, right_censored
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.product_limit import ProductLimit
@@ -53,10 +53,15 @@ def predictions(n, seed=0):
     return rng.normal(size=(n, 2)).round(1), curves, rng.random(n)
 
 
+def numbers(answer):
+    """A value and its standard error, without every subject's influence on it."""
+    return answer[:2] if isinstance(answer, Estimate) else answer
+
+
 def assert_same(found, expected, leave_out=(), rtol=1e-9):
     for name in found:
         if name not in leave_out:
-            np.testing.assert_allclose(found[name], expected[name], rtol=rtol, atol=1e-12, err_msg=name)
+            np.testing.assert_allclose(numbers(found[name]), numbers(expected[name]), rtol=rtol, atol=1e-12, err_msg=name)
 
 
 @settings(max_examples=40)
@@ -133,7 +138,7 @@ def test_evaluate(terminal):
 
 def test_a_mean_of_weighted_values():
     values, weights = np.array([1.0, 2.0, 5.0]), np.array([2.0, 1.0, 3.0])
-    np.testing.assert_allclose(mean_of(values, weights), mean_of(np.repeat(values, [2, 1, 3])))
+    np.testing.assert_allclose(mean_of(values, weights)[:2], mean_of(np.repeat(values, [2, 1, 3]))[:2])
 
 
 def test_kaplan_meier_ends_at_zero_whatever_the_weights():

@@ -135,7 +135,7 @@ def test_a_cohort_looks_like_the_study_it_was_learned_from(nvalt8, seed):
     for e in range(2):
         at, observed = kaplan_meier_estimator(real.event[:, e], real.lower[:, e])
         drawn = np.mean((synthetic.lower[:, e, None] > at) | ~synthetic.event[:, e, None], axis=0)
-        assert np.abs(drawn - observed).max() < 0.05
+        assert np.abs(drawn - observed).max() < 0.06  # two units
 
 
 def test_censored_cohorts_are_censored_as_the_study_was(model, nvalt8):

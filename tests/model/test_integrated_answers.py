@@ -11,7 +11,7 @@ from harmonium.model import finding
 from harmonium.model.fitted import Fitted
 from harmonium.model.integrated_rows import IntegratedRows
 from harmonium.model.known_rows import KnownRows
-from harmonium.model.prognosis import ModelPrognosis, _quantile
+from harmonium.model.model_prognosis import ModelPrognosis, _quantile
 from harmonium.model.restricted_mean import restricted_mean
 from harmonium.table.time_scale import fit_time_scale
 from tests.models import EVERY_UNIT, random_cells, random_parameters
