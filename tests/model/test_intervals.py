@@ -313,3 +313,18 @@ def test_dependence_has_intervals_without_refits():
     assert (found["tau_lower"] < found["tau"]).all()
     assert (found["tau"] < found["tau_upper"]).all()
     assert 0.0 < found["tau_given_covariates_lower"].iloc[0] < found["tau_given_covariates_upper"].iloc[0] < 1.0
+
+
+@pytest.mark.parametrize("n_gaps", [1, 2])
+def test_a_table_with_a_single_gap_has_intervals(n_gaps):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(60.0, 10.0, 80), "stage": rng.choice(["I", "II", "III"], 80)})
+    X.loc[: n_gaps - 1, "age"] = np.nan
+    y = hm.endpoints(pd.DataFrame({"t": rng.exponential(20.0, 80) + 0.1, "e": rng.random(80) < 0.6}), os=("t", "e"))
+    found = (
+        hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0)
+        .fit(X, y)
+        .prognosis(X[:3])
+        .survival("os", [12.0], interval=0.95)
+    )
+    assert ((found.lower < found.estimate) & (found.estimate < found.upper)).all()

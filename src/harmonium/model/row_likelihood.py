@@ -43,26 +43,24 @@ class RowLikelihood:
         if not self._sums:
             candidate = replace(self._model, parameters=parameters)
             for term in self._terms:
-                out += self._shared(term.weights * candidate.log_mass(term.cells))
+                out += self._shared(term, np.ones(out.size, dtype=bool), candidate.log_mass(term.cells))
             return out
         for (rows, with_units), total in zip(self._parts, self._sums, strict=True):
             own = self._units.joined(parameters) if with_units and self._units is not None else parameters
             for term, values in zip(self._terms, total.log_masses(own), strict=True):
-                out[rows] += self._shared(_chosen(term, rows) * values)
+                out[rows] += self._shared(term, rows, values)
         return out
 
     def _sum(self, rows: Booleans) -> LogMassSum:
         return LogMassSum([Term.uniform(_part(term.cells, rows), 1.0) for term in self._terms], self._model.n_jobs)
 
-    def _shared(self, values: Array) -> Array:
-        """A term that is one for all rows is shared out among them."""
+    def _shared(self, term: Term, rows: Booleans, values: Array) -> Array:
+        """What a term is to some rows; one that is the same for all is shared out among them."""
+        if term.cells.n_rows == rows.size:
+            return np.asarray(term.weights[rows] * values)
         weights = self._objective.row_weights
-        return values if values.size > 1 or weights.size == 1 else values * weights / weights.sum()
+        return np.asarray(term.weights * values * weights[rows] / weights.sum())
 
 
 def _part(cells: Cells, rows: Booleans) -> Cells:
     return cells if cells.n_rows != rows.size or rows.all() else cells.part(np.flatnonzero(rows))
-
-
-def _chosen(term: Term, rows: Booleans) -> Array:
-    return np.asarray(term.weights[rows] if term.weights.size == rows.size else term.weights)
