@@ -61,8 +61,8 @@ def of_two(parquet):
 
 def test_two_processes_find_what_one_finds(of_two):
     whole = hm.SurvivalHarmonium(**SETTINGS).fit(*cohort(6000))
-    # A table in memory is brought into canonical form, one on a cluster is not: the search, and with it the prior of the evidence, differ.
-    np.testing.assert_allclose(of_two.fitted_.parameters.to_vector(), whole.parameters_.to_vector(), rtol=1e-4, atol=1e-5)
+    # A table in memory is brought into canonical form, one on a cluster is not: they come to the same optimum another way.
+    np.testing.assert_allclose(of_two.fitted_.parameters.to_vector(), whole.parameters_.to_vector(), rtol=1e-8, atol=1e-8)
     assert of_two.fitted_.encoding.endpoints == whole.encoding_.endpoints
 
 

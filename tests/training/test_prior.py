@@ -34,6 +34,13 @@ def test_a_column_of_noise_has_a_stronger_prior():
     assert noise > 2.0 * strong
 
 
+def test_precisions_are_those_of_a_grid():
+    """So that digits in which two searches differ are none of the prior's."""
+    fit = QUICK.fit(objective_of(*simulated(300)), 2, rng=np.random.default_rng(0), history=History())
+    steps = 16.0 * np.log2([*fit.l2.covariates, fit.l2.outcomes])
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+
+
 def test_the_evidence_keeps_the_prior_of_sharp_times_weak():
     """The three-way problem's densities are narrow."""
     X, y = hm.datasets.make_three_way(500, random_state=0)

@@ -84,6 +84,29 @@ def test_one_stiff_coordinate_does_not_slow_the_others_down(factor):
     assert found.nfev <= 12
 
 
+@pytest.mark.parametrize("bound", [np.inf, 0.7])
+def test_ways_that_differ_end_in_one_place(bound):
+    """A rough tolerance leaves them apart; last steps do not, at a bound either."""
+    starts, bounds = (np.full(5, -1.0), np.linspace(0.1, 0.6, 5)), (np.full(5, -np.inf), np.full(5, bound))
+    rough, same = (
+        [minimise(rosenbrock, z, bounds, rosen_hess, tol=1e-7, max_iter=500, to_the_point=to_the_point).x for z in starts]
+        for to_the_point in (False, True)
+    )
+    assert np.abs(rough[0] - rough[1]).max() > 1e-6
+    np.testing.assert_allclose(same[0], same[1], atol=1e-10)
+
+
+def test_last_steps_stop_where_there_is_no_value():
+    def loss(z):
+        return (np.nan, np.full(1, np.nan)) if z[0] > 0.8999 else (float((z[0] - 0.9) ** 2), 2.0 * (z - 0.9))
+
+    found = minimise(
+        loss, np.zeros(1), (np.full(1, -np.inf), np.full(1, np.inf)), lambda z: 2.0 * np.eye(1), tol=1e-3, max_iter=9, to_the_point=True
+    )
+    assert np.isfinite(found.fun)
+    assert found.x[0] <= 0.8999
+
+
 def test_no_iterate_is_worse_than_the_one_before():
     noted = []
     minimise(rosenbrock, np.full(5, -1.0), NOWHERE, lambda z: np.eye(5), tol=1e-10, max_iter=200, note=lambda now: noted.append(now.fun))

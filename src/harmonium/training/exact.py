@@ -258,7 +258,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         history.begin_run()
         promised = _SETTLED * self.tol * problem.share_of_events
         bounds, note = problem.coordinates.bounds(), _listener(problem, history)
-        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, target=target, note=note)
+        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, target=target, to_the_point=True, note=note)
 
 
 def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[OptimizeResult], None]:

@@ -21,6 +21,7 @@ _PRECISION_RANGE = (0.1, 200.0)
 _OUTCOME_RANGE = (0.003, 0.1)
 _N_FIXED_POINT = 5
 _LENT = 2.0  # couplings of the common precision that every column's own precision counts beside its own couplings
+_GRID = 16.0  # precisions told apart between a number and its double
 _STEP = 1e-4  # of differences of gradients
 _STIFF = 100.0  # curvature per row beyond which that is a long step, and a shorter one is taken
 
@@ -196,7 +197,7 @@ class _Evidence:
             for k, own in enumerate(chosen):
                 precisions[k] = _updated(own, precisions[k], covariance, position, _PRECISION_RANGE, (_LENT, common))
             outcomes = _updated(self._of_outcomes, outcomes, covariance, position, _OUTCOME_RANGE)
-        return Prior(precisions, outcomes)
+        return Prior(_two_digits(precisions), float(_two_digits(np.array(outcomes))))
 
     def _optimum(self, prior: Array) -> tuple[Array, Array]:
         covariance = np.linalg.inv(self._curvature + np.diag(np.maximum(prior, 1e-6)))
@@ -216,6 +217,12 @@ def _updated(
     size = float(np.sum(position[chosen] ** 2))
     number, of_precision = lent
     return float(np.clip((max(n_determined, 1e-3) + number) / (max(size, 1e-12) + number / of_precision), *allowed))
+
+
+def _two_digits(precisions: Array) -> Array:
+    """Precisions on a grid: the evidence is flat around its maximum, and the digits beyond are those of where a search happened to stop."""
+    out: Array = 2.0 ** (np.round(np.log2(precisions) * _GRID) / _GRID)
+    return out
 
 
 def _n_covariates(coordinates: Coordinates) -> int:

@@ -2,7 +2,8 @@
 
 A trust-region method with a dense matrix. The curvature comes from outside: from a sample of rows, say, while value and gradient are those
 of all rows. Between two looks at it, BFGS updates correct the matrix by what the gradients say. The subproblem, a convex quadratic within
-bounds, is solved by an active set.
+bounds, is solved by an active set. Where values no longer differ beyond rounding, gradients still do, and a few last steps can
+be judged by them: two searches that came another way then end in the same place, not only at the same height.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _POOR, _GOOD = 0.25, 0.75  # what is gained relative to what the quadratic model
 _LONG = 8  # iterations after which the curvature is looked at again, if steps are refused or the search is about to end
 _MOST_DAMPED = 34  # powers of four from the least damping on, after which a step is as short as it will be
 _MOST_CHANGES = 50  # of the active set, in one step
+_LAST_STEPS, _NOTHING = 6, 1e-24  # beyond what values can tell: most of them, and what a promise is worth none for
 _ROUNDING = 1e-13  # relative error of a value
 
 
@@ -36,6 +38,7 @@ def minimise(
     tol: float,
     max_iter: int,
     target: float = np.inf,
+    to_the_point: bool = False,
     note: Callable[[OptimizeResult], None] | None = None,
 ) -> OptimizeResult:
     """Minimise a function whose values and gradients are dear.
@@ -56,6 +59,8 @@ def minimise(
         Most iterations, each of which takes one value and gradient.
     target : float
         The method gives up where even twice what the quadratic model promises, however long the way, would not lead below this.
+    to_the_point : bool
+        Whether a few last steps follow that values cannot judge. They change nothing but the last digits of z, and take a gradient each.
     note : callable, optional
         Hears of every iterate, as a callback of :func:`scipy.optimize.minimize` does.
 
@@ -94,8 +99,16 @@ def minimise(
         if search.is_stuck():
             message, status = "no step improves the objective beyond rounding", 2
             break
+    n_last = search.settle(loss) if to_the_point and status == 0 else 0
     return OptimizeResult(
-        x=search.z, fun=search.value, jac=search.gradient, nit=n_iter, nfev=n_iter + 1, message=message, status=status, success=status == 0
+        x=search.z,
+        fun=search.value,
+        jac=search.gradient,
+        nit=n_iter,
+        nfev=n_iter + n_last + 1,
+        message=message,
+        status=status,
+        success=status == 0,
     )
 
 
@@ -159,6 +172,24 @@ class _Search:
             self.z, self.value, self.gradient = np.clip(self.z + step, *self._bounds), value, gradient
         if ratio < _POOR and self.has_gone_far():
             self.look()
+
+    def settle(self, loss: Callable[[Array], tuple[float, Array]]) -> int:
+        """Some last steps, judged by what is still promised rather than by values, which no longer differ beyond rounding; their number."""
+        step, promised, _ = self.proposed()
+        n_steps = 0
+        while n_steps < _LAST_STEPS and promised > _NOTHING:
+            n_steps += 1
+            before, here = promised, (self.z, self.value, self.gradient)
+            value, gradient = loss(self.z + step)
+            if not np.isfinite(value):
+                break
+            self._learn(step, gradient - self.gradient)
+            self.z, self.value, self.gradient = np.clip(self.z + step, *self._bounds), value, gradient
+            step, promised, _ = self.proposed()
+            if promised >= before:
+                self.z, self.value, self.gradient = here
+                break
+        return n_steps
 
     def _learn(self, step: Array, change: Array) -> None:
         """Powell's damped BFGS update, which keeps the matrix positive definite."""
