@@ -13,15 +13,17 @@ import harmonium as hm
 from harmonium.report import study_report
 from harmonium.report.cross_validation import cross_validated
 from harmonium.report.document import Document, Grid
-from harmonium.report.effects import effects_of_columns
+from harmonium.report.drawing import signed
+from harmonium.report.effects import effects_of_columns, largest_effects, table_of_effects
 from harmonium.report.html import as_html
-from harmonium.report.observation import table_of_columns, table_of_endpoints
+from harmonium.report.observation import _long_enough, far_from_others, table_of_columns, table_of_endpoints
 from harmonium.report.opening import opening_words
 from harmonium.report.performance import evaluated
 from harmonium.report.study import N_STEPS
 from harmonium.report.tripod import OPEN, checklist
 from harmonium.report.word import as_word
 from harmonium.studies.three_way import closed_form, reproduce_three_way
+from harmonium.table.product_limit import ProductLimit
 
 QUICK = {"n_hidden": 2, "trainer": hm.Exact(n_starts=1, max_iter=30), "random_state": 0}
 
@@ -139,15 +141,16 @@ def test_the_table_of_effects_is_that_of_summary(odd_study):
     X, y = odd_study
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
     page = Document("x")
-    effects_of_columns(page, model, X, y, "weeks")
+    effects_of_columns(page, table_of_effects(model, X, y), "weeks")
     tables = [block for block in page.blocks if isinstance(block, Grid)]
     assert [table.caption for table in tables] == ["death", "<i>relapse</i>"]
     expected = model.summary(X, y).xs("death", level="endpoint")
     assert len(tables[0].rows) == len(expected)
     first = expected.iloc[0]
-    ends = [f"{100.0 * first[name]:+.0f}" for name in ("difference", "difference_lower", "difference_upper")]
+    ends = [signed(100.0 * first[name], 0) for name in ("difference", "difference_lower", "difference_upper")]
     assert tables[0].rows[0][2] == f"{ends[0]} [{ends[1]} to {ends[2]}]"
     assert "weeks" in tables[0].header[3]
+    assert [type(block).__name__ for block in page.blocks].count("Drawing") == 1
 
 
 def test_the_opening_counts_and_scores(odd_study):
@@ -155,13 +158,16 @@ def test_the_opening_counts_and_scores(odd_study):
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
     predicted = cross_validated(model, X, y, 3)
     scores = evaluated(predicted, X, y)
-    study, death, _ = opening_words(model.encoding_, X, y, scores, "weeks")
+    effects = table_of_effects(model, X, y)
+    largest = {name: largest_effects(effects, name, "weeks") for name in model.endpoint_names}
+    study, death, _ = opening_words(model.encoding_, X, y, scores, "weeks", largest)
     assert "150 subjects with 3 covariates" in study
     assert "in 22 subjects; nobody was left out" in study
     events = int((y["death"]["lower"] == y["death"]["upper"]).sum())
     assert death.startswith(f"death: {events} events in 150 subjects, median follow-up ")
     assert f"its C-index is {scores.loc['death', 'concordance']:.2f}" in death
     assert "weeks" in death
+    assert death.endswith(largest["death"])
 
 
 def test_the_checklist_fills_what_is_known_and_leaves_the_rest_open(odd_study):
@@ -184,3 +190,66 @@ def test_the_three_way_figure_has_its_blobs_and_cox_finds_nothing():
     assert (found.modes["learned"] > 0.5 * found.modes["generator"]).all()
     assert len(found.figure.axes) == 6
     assert closed_form().n_hidden == 4
+
+
+def numbers_in(document):
+    """All cells of all tables, by caption and first cell."""
+    grids = [block for block in document.blocks if isinstance(block, Grid)]
+    return {
+        (grid.caption, row[0], title): cell for grid in grids for row in grid.rows for title, cell in zip(grid.header, row, strict=True)
+    }
+
+
+@pytest.mark.slow
+def test_every_number_of_a_report_is_one_that_the_library_answers():
+    X, y = hm.datasets.load_nvalt8(terminal=True)
+    X = X[["stage", "age", "bmi"]]
+    model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
+    report = study_report(model, X, y, "NVALT-8", unit="months")
+    found, summary = numbers_in(report.document), model.summary(X, y, interval=0.95)
+    out_of_fold = cross_validated(model, X, y, 5)
+    scores = hm.evaluate(out_of_fold, X, y)
+    for name in ("recurrence", "death"):
+        row = scores.loc[name]
+        for title, metric in (("C-index", "concordance"), ("IBS", "integrated_brier_score")):
+            assert found["", name, title] == f"{row[metric]:.3f} ±{row[f'{metric}_se']:.3f}"
+        assert found["", name, "events"] == str(int(row["events"]))
+        assert found["", name, "Kaplan–Meier IBS"] == f"{row['kaplan_meier_ibs']:.3f}"
+        assert report.scores[name]["concordance"] == row["concordance"]
+        age = summary.xs(name, level="endpoint").xs("age", level="column").iloc[0]
+        shown = next(cell for (caption, first, title), cell in found.items() if (caption, first) == (name, "age") and "no event" in title)
+        ends = [signed(100.0 * age[own], 0) for own in ("difference", "difference_lower", "difference_upper")]
+        assert shown == f"{ends[0]} [{ends[1]} to {ends[2]}]"
+        assert found[name, "age", "importance"] == f"{1000.0 * age['importance']:.0f}"
+    order = np.argsort(model.prognosis(X).risk("death"))
+    low = model.prognosis(X.iloc[[order[20]]]).cumulative_incidence("death", [60.0], interval=0.95)
+    shown = found["Predicted, with 95% intervals", "death within 60 months", "low risk"]
+    assert shown == "{:.0f}% [{:.0f} to {:.0f}]".format(*(100.0 * float(part[0, 0]) for part in low))
+
+
+def test_follow_up_of_an_endpoint_that_death_prevents_is_that_of_the_subjects():
+    X, y = hm.datasets.load_nvalt8(terminal=True)
+    model = hm.SurvivalHarmonium(**QUICK).fit(X[["age"]], y)
+    table = table_of_endpoints(model.encoding_).set_index("endpoint")
+    alive = y["death", "upper"].eq(np.inf).to_numpy()
+    followed = ProductLimit.of_events(y["death", "lower"].to_numpy(), alive)
+    median = table.loc["death", "median follow-up"]
+    assert table["median follow-up"].eq(median).all()
+    assert followed.at(np.array([median]))[0] <= 0.5 < followed.at(np.array([0.95 * median]))[0]
+
+
+def test_values_far_from_all_others_are_named_and_skewed_ones_are_not():
+    X, _ = hm.datasets.load_nvalt8()
+    assert far_from_others(X["bmi"]) == ["bmi: 393.046; all other values are at most 38.1639"]
+    assert not far_from_others(X["age"])
+    assert not far_from_others(pd.Series(np.random.default_rng(0).lognormal(0.0, 2.0, 2000), name="marker"))
+    low = pd.Series([-999.0, *np.linspace(1.0, 9.0, 40)], name="dose")
+    assert far_from_others(low) == ["dose: -999; all other values are at least 1"]
+
+
+def test_curves_end_where_hardly_anybody_is_left():
+    times = np.arange(1.0, 201.0)
+    y = hm.endpoints(pd.DataFrame({"t": times, "e": times % 2 == 0}), death=("t", "e"))
+    assert _long_enough(y, "death") == 191.0
+    few = hm.endpoints(pd.DataFrame({"t": [1.0, 2.0, 3.0], "e": [1, 1, 0]}), death=("t", "e"))
+    assert _long_enough(few, "death") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -174,7 +175,7 @@ def run(
         return
     settings["trainer"] = _trainer(trainer, penalty, starts, iterations, epochs, learning_rate, batch_size, hidden)
     settings |= {"random_state": seed, "n_jobs": jobs, "verbose": not terminal.quiet}
-    title = f"{_title(data)}: {', '.join(encoding.endpoint_names)}"
+    title = f"{_title(data)}: {_listed(encoding.endpoint_names)}"
     fitted, likelihood = _fit(terminal, settings, chosen, X, y, beside, output, cv, report, force, title)
     terminal.result(
         {
@@ -253,6 +254,12 @@ def training_table(
     frame = table.read(table.columns, codes=reader.codes)
     X, y = training_rows(frame, reader, [*drop, *(column for column in beside if column not in drop)], roles)
     return X, y, {"sample_weight": weights_in(frame, weights), "groups": groups_in(frame, groups)}
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as they are said."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _title(data: Path) -> str:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from harmonium.model.answering import Answering
-from harmonium.table.summary import words_of_column
+from harmonium.table.summary import median_follow_up, words_of_column
 
 __all__ = ["model_html"]
 
@@ -20,7 +20,7 @@ def model_html(model: Answering, title: str) -> str:
     encoding, (_, first) = model.encoding, model.components[0]
     unit = f" ({encoding.unit})" if encoding.unit else ""
     endpoints = [
-        [own.name, own.counts.rows, own.counts.events, f"{own.follow_up.median:.4g}", f"{own.follow_up.last:.4g}"]
+        [own.name, own.counts.rows, own.counts.events, f"{median_follow_up(encoding, own):.4g}", f"{own.follow_up.last:.4g}"]
         for own in encoding.endpoints
     ]
     columns = [

@@ -65,7 +65,8 @@ def effects(table: pd.DataFrame, *, measure: str = "difference", unit: str | Non
         )
     ax.set_yticks(range(len(steps)), [_label(column, step) for column, step in steps], fontsize=SMALL, color=INK)
     ax.set_ylim(len(steps) - 0.4, -0.6)
-    ax.set_xlabel(_MEASURES[measure] + ("" if unit is None or measure == "difference" else f" ({unit})"))
+    label = _MEASURES[measure] + ("" if unit is None or measure == "difference" else f" ({unit})")
+    ax.set_xlabel(label, loc="right")  # long names leave little room below the axes
     only_two_spines(ax)
     if len(endpoints) > 1:
         ax.legend(frameon=False, fontsize=SMALL, loc="best")

@@ -84,7 +84,7 @@ def observed(
         times, heights = own.path(end)
         ax.plot(times, heights, color=colour, linestyle=LINES[number % len(LINES)], linewidth=1.5, drawstyle="steps-post")
         gone = own.time[own.censored & (own.time <= end)]
-        ax.plot(gone, own.at(gone), color=colour, linestyle="none", marker="|", markersize=5.0, alpha=0.6)
+        ax.plot(gone, own.at(gone), color=colour, linestyle="none", marker="|", markersize=5.0, alpha=_visible(gone.size))
         ends.append((float(times[-1]), float(heights[-1])))
         colours.append(colour)
     top = 1.02 if not prevented else min(1.02, 1.25 * max(height for _, height in ends) + 0.02)
@@ -97,6 +97,11 @@ def observed(
     if at_risk:
         _write_numbers(ax, [own for _, own in curves], labels, colours, end)
     return ax
+
+
+def _visible(n: int) -> float:
+    """How opaque the ticks of n censored subjects are: many side by side would look like a thick line."""
+    return float(np.clip(60.0 / max(n, 1), 0.12, 0.6))
 
 
 class _Curve:
@@ -162,9 +167,10 @@ def _write_numbers(ax: Axes, curves: list[_Curve], labels: list[str], colours: l
         place: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, (at, 0.0), xytext=(shift, -_FIRST_LINE - _LINE * line), fontsize=SMALL, va="center", **place, **style)
 
+    widest = max((len(f"{n}") for own in curves for n in own.at_risk(ticks[:1])), default=1)
     write("Number at risk", 0.0, 0, color=INK, ha="left", fontweight="bold")
     for line, (own, label, colour) in enumerate(zip(curves, labels, colours, strict=True), start=1):
         if len(curves) > 1:
-            write(label, 0.0, line, shift=-16.0, color=colour, ha="right")
+            write(label, 0.0, line, shift=-7.0 - 3.5 * widest, color=colour, ha="right")
         for tick, n in zip(ticks, own.at_risk(ticks), strict=True):
             write(f"{n}", float(tick), line, color=INK, ha="center")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from harmonium.metrics.competing import competing
 from harmonium.plots.labels import label_ends
-from harmonium.plots.style import COLOURS, INK, LINES, axes_or_new, only_two_spines, plain
+from harmonium.plots.style import COLOURS, INK, LINES, SMALL, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import end_of_axis, endpoint_name, label_of_time
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
@@ -60,7 +60,14 @@ def states(
     stacks = ax.stackplot(times, [own.mean(axis=0) for own in found.values()], edgecolor="white", linewidth=0.6)
     for number, stack in enumerate(stacks):
         stack.set(facecolor=COLOURS[number % len(COLOURS)], alpha=0.75, hatch=_HATCHES[number % len(_HATCHES)])
-    ax.legend(stacks[::-1], [plain(label) for label in list(found)[::-1]], loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    ax.legend(
+        stacks[::-1],
+        [plain(label) for label in list(found)[::-1]],
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        frameon=False,
+        fontsize=SMALL,
+    )
     ax.set(xlim=(0.0, times[-1]), ylim=(0.0, 1.0), xlabel=label_of_time(model.fitted.encoding.unit, time_label), ylabel="Probability")
     only_two_spines(ax)
     return ax

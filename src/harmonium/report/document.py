@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 
 __all__ = ["Block", "Document", "Drawing", "Grid", "Heading", "Items", "Paragraph", "shown"]
 
+_DPI = 180  # sharp on paper
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -94,7 +96,7 @@ class Document:
     def figure(self, figure: Figure, caption: str) -> None:
         """A figure, held in the document itself."""
         content = io.BytesIO()
-        figure.savefig(content, format="png", dpi=150)
+        figure.savefig(content, format="png", dpi=_DPI)
         self.blocks.append(Drawing(content.getvalue(), caption, float(figure.get_figwidth())))
 
     def footer(self, text: str) -> None:

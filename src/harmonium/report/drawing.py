@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-__all__ = ["drawn", "in_unit", "round_times", "time_label"]
+__all__ = ["SQUARE", "WIDE", "drawn", "in_unit", "round_times", "signed", "time_label"]
+
+WIDE, SQUARE = 5.8, 3.8
+"""Widths of figures in inches: all have letters of one size, on paper, on a screen and, made smaller, on a phone."""
 
 
 def drawn(draw: Callable[..., Any], size: tuple[float, float]) -> Figure:
@@ -41,6 +44,18 @@ def in_unit(value: float, unit: str) -> str:
         return "not reached"
     digits = f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
     return f"{digits} {unit}".rstrip()
+
+
+def signed(value: float, digits: int) -> str:
+    """A difference with its sign, and without one if it is zero to these digits.
+
+    Examples
+    --------
+    >>> signed(3.2, 0), signed(-12.04, 1), signed(-0.04, 1)
+    ('+3', '−12.0', '0.0')
+    """
+    shown = f"{value:+.{digits}f}"
+    return shown.replace("-", "−") if float(shown) else shown[1:]
 
 
 def round_times(end: float, most: int = 5) -> list[float]:

@@ -9,6 +9,9 @@ from harmonium.report.document import Block, Document, Drawing, Grid, Heading, I
 
 __all__ = ["as_html"]
 
+_INCH = 96.0  # pixels
+_SHORT = 20  # rows of a table that is kept on one page
+
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0 auto; padding: 1.5rem; max-width: 60rem; }
@@ -20,15 +23,16 @@ caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; } thead th { border-bottom: 1px solid #555; }
 tbody tr + tr td { border-top: 1px solid #eee; }
 td.number, th.number { text-align: right; }
-figure { margin: 1.5rem 0; break-inside: avoid; } figure img { max-width: min(100%, 42rem); height: auto; }
+figure { margin: 1.5rem 0; break-inside: avoid; } figure img { max-width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #444; }
 .wide { overflow-x: auto; } footer { margin-top: 3rem; font-size: .85rem; color: #555; }
-@media (max-width: 600px) { body { padding: .8rem; font-size: 15px; } table { font-size: .82rem; } }
+@media (max-width: 600px) { body { padding: .8rem; font-size: 15px; } table { font-size: .78rem; } th, td { padding-right: .45rem; } }
 @media print {
   @page { size: A4; margin: 16mm 15mm; }
   body { font-size: 10pt; padding: 0; max-width: none; } h1 { font-size: 16pt; } h2 { font-size: 12.5pt; margin-top: 1.4rem; }
-  p { max-width: none; } table { font-size: 8.5pt; } tr { break-inside: avoid; }
-  .wide { overflow: visible; } figure img { max-width: 150mm; max-height: 235mm; }
+  p { max-width: none; } .lead { font-size: 10pt; padding: .3rem .8rem; }
+  table { font-size: 8.5pt; } tr, .short table { break-inside: avoid; }
+  .wide { overflow: visible; } figure { margin: .8rem 0; } figure img { max-height: 235mm; object-fit: contain; object-position: left; }
 }
 """
 
@@ -62,9 +66,10 @@ def _block(block: Block) -> str:
             return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
         case Grid():
             return _grid(block)
-        case Drawing(png, caption, _):
+        case Drawing(png, caption, width):
             data, text = base64.b64encode(png).decode(), escape(caption)
-            return f'<figure><img alt="{text}" src="data:image/png;base64,{data}"><figcaption>{text}</figcaption></figure>'
+            image = f'<img alt="{text}" width="{_INCH * width:.0f}" src="data:image/png;base64,{data}">'
+            return f"<figure>{image}<figcaption>{text}</figcaption></figure>"
 
 
 def _grid(grid: Grid) -> str:
@@ -74,7 +79,8 @@ def _grid(grid: Grid) -> str:
     for row in grid.rows:
         cells = "".join(f"<td{_class(n)}>{escape(cell)}</td>" for cell, n in zip(row, grid.numeric, strict=True))
         rows.append(f"<tr>{cells}</tr>")
-    return f'<div class="wide"><table>{caption}<thead><tr>{header}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    kind = "wide short" if len(rows) <= _SHORT else "wide"
+    return f'<div class="{kind}"><table>{caption}<thead><tr>{header}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _class(number: bool) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from harmonium import plots
 from harmonium.report.document import Document
-from harmonium.report.drawing import drawn
+from harmonium.report.drawing import WIDE, drawn
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.version import __version__
 
@@ -20,7 +20,7 @@ def hidden_units(page: Document, model: Any, X: pd.DataFrame, y: pd.DataFrame) -
     if len(model.endpoint_names) > 1 and not parse_endpoints(y).terminal:
         page.heading("Dependence between endpoints")
         table = model.dependence(X)
-        page.figure(drawn(lambda ax: plots.dependence(table, ax=ax), (6.5, 1.6 + 0.5 * len(table))), "Kendall's tau under the model.")
+        page.figure(drawn(lambda ax: plots.dependence(table, ax=ax), (WIDE, 1.5 + 0.45 * len(table))), "Kendall's tau under the model.")
     if model.n_hidden:
         page.heading("What the hidden units stand for")
         fields = model.receptive_fields(X, given=y)
@@ -38,10 +38,28 @@ def method(page: Document, model: Any) -> None:
         f"binary units, and {fitted.n_covariate_units} more that learn how covariates are distributed. Whatever was not observed, by "
         "censoring or because it is missing, is summed over. Penalties were chosen by the data."
     )
-    settings = pd.DataFrame({"setting": list(fitted.training.settings), "value": [str(v) for v in fitted.training.settings.values()]})
-    page.table(settings)
+    settings = fitted.training.settings
+    page.table(pd.DataFrame({"setting": [_words(name) for name in settings], "value": [_value(own) for own in settings.values()]}))
     if len(model.history_):
-        figure = drawn(lambda ax: plots.training_history(model, ax=ax), (7.0, 3.0))
+        figure = drawn(lambda ax: plots.training_history(model, ax=ax), (WIDE, 2.6))
         page.figure(figure, "Objective by evaluations of the gradient.")
     if fitted.training.converged is not None:
         page.text("Training has converged." if fitted.training.converged else "Training has not converged.")
+
+
+def _words(name: str) -> str:
+    return "hidden units" if name == "n_hidden" else name.removeprefix("n_").replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    """A setting as it is said, not as it is programmed.
+
+    Examples
+    --------
+    >>> _value(None), _value({}), _value({"name": "exact", "n_starts": 6})
+    ('none', 'none', 'exact; starts 6')
+    """
+    if isinstance(value, dict) and value:
+        rest = [f"{_words(key)} {_value(own)}" for key, own in value.items() if key != "name"]
+        return "; ".join([*([str(value["name"])] if "name" in value else []), *rest])
+    return "none" if value is None or value == {} else str(value)

@@ -11,16 +11,20 @@ import pandas as pd
 
 from harmonium import plots
 from harmonium.report.document import Document
-from harmonium.report.drawing import drawn, time_label
+from harmonium.report.drawing import WIDE, drawn, time_label
 from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.summary import endpoints_summary, words_of_column
 from harmonium.typing import Array
 
-__all__ = ["missing_values", "observed_endpoints", "table_of_columns", "table_of_endpoints"]
+__all__ = ["far_from_others", "missing_values", "observed_endpoints", "table_of_columns", "table_of_endpoints"]
 
 _TREATMENT = re.compile(r"^(arm|trt|rx|tx|treat\w*|therapy|hormon\w*|randomi[sz]\w*|trt01[ap])$", re.IGNORECASE)
 _MOST_LEVELS = 5
 _THIRDS = ["low risk", "middle", "high risk"]
+_FEWEST, _LEAST = 5, 0.05  # subjects still observed, and their fraction, until which curves are drawn
+_APART = 3.0  # how much further a value lies from its neighbour than this from the median, to be doubted
+_FEW_VALUES = 20  # of a column, among which nothing is far from the others
 
 
 def observed_endpoints(page: Document, encoding: Encoding, X: pd.DataFrame, y: pd.DataFrame, risks: dict[str, Array], unit: str) -> None:
@@ -38,14 +42,33 @@ def observed_endpoints(page: Document, encoding: Encoding, X: pd.DataFrame, y: p
     """
     page.heading("What was observed")
     page.table(table_of_endpoints(encoding), digits=1, caption="Endpoints" + (f" (times in {unit})" if unit else ""))
+    page.text(f"Curves are drawn as long as {_LEAST:.0%} of all subjects are observed, and five at least. Ticks are times of censoring.")
     column = _grouping(encoding, X, next(iter(risks.values())))
     for name, risk in risks.items():
-        label = time_label(unit)
+        draw = partial(plots.observed, y, endpoint=name, until=_long_enough(y, name), time_label=time_label(unit))
         if column is not None:
-            figure = drawn(partial(plots.observed, y, endpoint=name, by=X[column], time_label=label), (7.0, 4.6))
-            page.figure(figure, f"{name} by {column}, with numbers at risk. Ticks are times of censoring.")
-        figure = drawn(partial(plots.observed, y, endpoint=name, by=_thirds(risk), time_label=label), (7.0, 4.4))
+            figure = drawn(partial(draw, by=_named(X[column])), (WIDE, 3.7))
+            page.figure(figure, f"{name} by {column}, with numbers at risk.")
+        figure = drawn(partial(draw, by=_thirds(risk)), (WIDE, 3.7))
         page.figure(figure, f"{name} by thirds of the risk that was predicted by models which had not seen the subjects.")
+
+
+def _long_enough(y: pd.DataFrame, name: str) -> float | None:
+    """Until when enough subjects are observed; beyond, one event more or less is a large step."""
+    known = parse_endpoints(y)
+    times = np.sort(known.lower[:, known.names.index(name)])
+    times = times[np.isfinite(times) & (times > 0.0)]
+    enough = max(_FEWEST, int(np.ceil(_LEAST * times.size)))
+    return float(times[-enough]) if times.size > enough else None
+
+
+def _named(values: pd.Series) -> pd.Series:
+    """Groups with the name of their column, where a level alone says little: 0 and 1, yes and no."""
+    levels = values.dropna().unique()
+    if all(len(str(level)) > 3 for level in levels):
+        return values
+    order = sorted(levels, key=lambda level: (isinstance(level, str), level))
+    return pd.Series(pd.Categorical(values, order).rename_categories([f"{values.name} {level}" for level in order]), index=values.index)
 
 
 def _grouping(encoding: Encoding, X: pd.DataFrame, risk: Array) -> Any:
@@ -73,7 +96,7 @@ def table_of_endpoints(encoding: Encoding) -> pd.DataFrame:
     """What was observed of every endpoint."""
     table = pd.DataFrame(endpoints_summary(encoding)).rename(columns={"name": "endpoint"})
     rare = [name for name, usual in (("intervals", 0), ("late_entries", 0), ("horizon", np.inf)) if (table[name] == usual).all()]
-    return table.drop(columns=rare).rename(columns=lambda name: name.replace("_", " ").replace("follow up", "follow-up"))
+    return table.drop(columns=[*rare, "unit"]).rename(columns=lambda name: name.replace("_", " ").replace("follow up", "follow-up"))
 
 
 def table_of_columns(encoding: Encoding) -> pd.DataFrame:
@@ -94,6 +117,10 @@ def missing_values(page: Document, encoding: Encoding, X: pd.DataFrame) -> None:
     """What is missing, and what was done about it."""
     page.heading("Covariates and missing values")
     page.table(table_of_columns(encoding))
+    doubtful = [text for column in encoding.columns if column.role == "numeric" for text in far_from_others(X[column.name])]
+    if doubtful:
+        page.text("Values far from all others, which may be errors of data entry:")
+        page.items(doubtful)
     cells = X[[column.name for column in encoding.modelled]].isna()
     if not cells.to_numpy().any():
         page.text("Nothing is missing.")
@@ -104,3 +131,21 @@ def missing_values(page: Document, encoding: Encoding, X: pd.DataFrame) -> None:
         "that a missing value may have been, given the rest of the row. This is right if values are missing for reasons that are in the "
         "table."
     )
+
+
+def far_from_others(values: pd.Series) -> list[str]:
+    """A sentence on the lowest and on the highest value of a column, if it lies far from the one next to it.
+
+    Examples
+    --------
+    >>> far_from_others(pd.Series([393.0, *range(18, 41)], name="bmi"))
+    ['bmi: 393; all other values are at most 40']
+    """
+    numbers = np.sort(values.dropna().to_numpy(dtype=np.float64))
+    if np.unique(numbers).size < _FEW_VALUES:
+        return []
+    middle, found = float(np.median(numbers)), []
+    for value, neighbour, words in ((numbers[0], numbers[1], "at least"), (numbers[-1], numbers[-2], "at most")):
+        if abs(value - neighbour) > _APART * abs(neighbour - middle):
+            found.append(f"{values.name}: {value:g}; all other values are {words} {neighbour:g}")
+    return found

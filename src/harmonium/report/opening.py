@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -11,18 +13,24 @@ from harmonium.report.drawing import in_unit, round_times
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.summary import median_follow_up
 
 __all__ = ["opening_words"]
 
 _SAME = 0.005  # prediction errors that differ by less are called the same
 
 
-def opening_words(encoding: Encoding, X: pd.DataFrame, y: pd.DataFrame, scores: pd.DataFrame, unit: str) -> list[str]:
-    """Sentences on the study, and one on each endpoint."""
+def opening_words(
+    encoding: Encoding, X: pd.DataFrame, y: pd.DataFrame, scores: pd.DataFrame, unit: str, largest: Mapping[str, str]
+) -> list[str]:
+    """Sentences on the study, and some on each endpoint, of which ``largest`` has those on effects."""
     known = parse_endpoints(y)
     missing = _missing_words(encoding, X)
     first = f"{len(X)} subjects with {len(encoding.modelled)} covariates{missing} and {_endpoints(known)}."
-    return [first, *(_endpoint_words(known, endpoint, scores.loc[endpoint.name], unit) for endpoint in encoding.endpoints)]
+    endpoints = encoding.endpoints
+    followed = [median_follow_up(encoding, endpoint) for endpoint in endpoints]
+    words = [_endpoint_words(known, own, scores.loc[own.name], time, unit) for own, time in zip(endpoints, followed, strict=True)]
+    return [first, *(f"{own} {largest[endpoint.name]}" for own, endpoint in zip(words, endpoints, strict=True))]
 
 
 def _missing_words(encoding: Encoding, X: pd.DataFrame) -> str:
@@ -40,10 +48,10 @@ def _endpoints(known: Endpoints) -> str:
     return f"{n} endpoints, of which {ends} {'is' if len(known.terminal) == 1 else 'are'} terminal"
 
 
-def _endpoint_words(known: Endpoints, endpoint: LearnedEndpoint, scores: pd.Series, unit: str) -> str:
+def _endpoint_words(known: Endpoints, endpoint: LearnedEndpoint, scores: pd.Series, follow_up: float, unit: str) -> str:
     counts, name = endpoint.counts, endpoint.name
     events = counts.events + counts.intervals
-    followed = in_unit(endpoint.follow_up.median, unit)
+    followed = in_unit(follow_up, unit)
     sentence = f"{name}: {events} event{'s' * (events != 1)} in {counts.rows} subjects, median follow-up {followed}"
     return f"{sentence}{_observed_words(known, name, unit)}. {_score_words(scores)}"
 
@@ -62,7 +70,7 @@ def _observed_words(known: Endpoints, name: str, unit: str) -> str:
     curve, _ = KaplanMeier.of(known.to_frame(), name)
     time = _middle(curve.last)
     low, high = curve.interval(time)
-    return f"; {curve.at(time):.0%} (95 % interval {low:.0%} to {high:.0%}) were free of it at {in_unit(time, unit)} (Kaplan–Meier)"
+    return f"; {curve.at(time):.0%} (95% interval {low:.0%} to {high:.0%}) were free of it at {in_unit(time, unit)} (Kaplan–Meier)"
 
 
 def _middle(last: float) -> float:

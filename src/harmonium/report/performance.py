@@ -15,7 +15,7 @@ from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.evaluation import evaluate
 from harmonium.report.cross_validation import OutOfFold
 from harmonium.report.document import Document
-from harmonium.report.drawing import drawn, in_unit, time_label
+from harmonium.report.drawing import SQUARE, WIDE, drawn, in_unit, time_label
 from harmonium.table.endpoints import parse_endpoints
 
 __all__ = ["beside_others", "evaluated", "performance"]
@@ -36,7 +36,7 @@ def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: p
     page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
     page.text(
         "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A "
-        "small p-value of D-calibration means that predicted probabilities are off. Standard errors follow ±."
+        "small p-value of D-calibration means that predicted probabilities are off. A number after ± is a standard error."
     )
     known = parse_endpoints(y)
     if known.terminal:
@@ -52,11 +52,11 @@ def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: p
         if is_prevented(known, name):
             draw = partial(plots.incidence, predicted, X, y, endpoint=name, time_label=time_label(unit))
             page.figure(
-                drawn(draw, (7.0, 4.0)), f"Cumulative incidence of {name} in thirds of predicted risk, over the Aalen–Johansen estimates."
+                drawn(draw, (WIDE, 3.6)), f"Cumulative incidence of {name} in thirds of predicted risk, over the Aalen–Johansen estimates."
             )
             continue
         time = float(f"{np.median(events):.2g}")
-        figure = drawn(partial(plots.calibration, predicted, X, y, endpoint=name, time=time, n_bins=4), (4.5, 4.5))
+        figure = drawn(partial(plots.calibration, predicted, X, y, endpoint=name, time=time, n_bins=4), (SQUARE, SQUARE))
         page.figure(
             figure, f"Calibration of {name} at {in_unit(time, unit)}: predicted and observed probability of the event, in four groups."
         )

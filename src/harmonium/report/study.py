@@ -9,13 +9,14 @@ import pandas as pd
 
 from harmonium.report.cross_validation import cross_validated, on_the_same_folds
 from harmonium.report.document import Document
-from harmonium.report.effects import effects_of_columns
+from harmonium.report.effects import effects_of_columns, largest_effects, table_of_effects
 from harmonium.report.method import hidden_units, method
 from harmonium.report.observation import missing_values, observed_endpoints
 from harmonium.report.opening import opening_words
 from harmonium.report.patients import three_subjects
 from harmonium.report.performance import beside_others, evaluated, performance
 from harmonium.report.tripod import tripod
+from harmonium.version import __version__
 
 __all__ = ["StudyReport", "study_report"]
 
@@ -68,13 +69,15 @@ def study_report(
     done()
     predicted = cross_validated(model, X, y, _N_FOLDS, done, sample_weight=sample_weight, groups=groups)
     scores = evaluated(predicted, X, y, sample_weight)
-    for words in opening_words(fitted.encoding, X, y, scores, unit):
+    effects = table_of_effects(model, X, y)
+    largest = {name: largest_effects(effects, name, unit) for name in fitted.endpoint_names}
+    for words in opening_words(fitted.encoding, X, y, scores, unit, largest):
         page.text(words, leading=True)
     if sample_weight is not None:
         page.text("Rows have weights: the model, the numbers of rows and events, and the metrics count them; figures show rows.")
     prognosis = predicted.prognosis(X)
     observed_endpoints(page, fitted.encoding, X, y, {name: prognosis.risk(name) for name in fitted.endpoint_names}, unit)
-    effects_of_columns(page, model, X, y, unit)
+    effects_of_columns(page, effects, unit)
     done()
     performance(page, predicted, scores, X, y, unit)
     if others:
@@ -86,7 +89,7 @@ def study_report(
     method(page, model)
     tripod(page, model, X, unit)
     done()
-    page.footer("Made by harmonium.")
+    page.footer(f"Made by harmonium {__version__}.")
     by_endpoint = {str(name): {str(key): float(value) for key, value in row.items()} for name, row in scores.iterrows()}
     how = f"{_N_FOLDS}-fold cross-validation" + ("" if groups is None else ", groups kept together")
     return StudyReport(page, how, by_endpoint)

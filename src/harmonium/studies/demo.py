@@ -18,7 +18,8 @@ from harmonium.metrics.brier import integrated_brier_score
 from harmonium.metrics.concordance import concordance_index
 from harmonium.report.cross_validation import OutOfFold, cross_validated
 from harmonium.report.document import Document
-from harmonium.report.effects import effects_of_columns
+from harmonium.report.drawing import WIDE
+from harmonium.report.effects import effects_of_columns, table_of_effects
 from harmonium.report.html import as_html
 from harmonium.report.method import hidden_units
 from harmonium.report.observation import missing_values, observed_endpoints
@@ -92,7 +93,7 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     page.table(scores)
     prognosis = predicted.prognosis(X)
     observed_endpoints(page, model.encoding_, X, y, {name: prognosis.risk(name) for name in model.endpoint_names}, "months")
-    effects_of_columns(page, model, X, y, "months")
+    effects_of_columns(page, table_of_effects(model, X, y), "months")
     done()
     performance(page, predicted, evaluated(predicted, X, y), X, y, "months")
     missing_values(page, model.encoding_, X)
@@ -171,7 +172,7 @@ def _patient(model: SurvivalHarmonium, X: pd.DataFrame, y: pd.DataFrame) -> tupl
         "if the cancer came back at month 8": float(prognoses["ill"].median("os")[0]),
     }
     times = np.linspace(0.0, 90.0, 181)
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    figure = Figure(figsize=(WIDE, 3.6), layout="constrained")
     ax = figure.subplots()
     styles = (
         ("at the operation", "nothing", ":", "#555555"),

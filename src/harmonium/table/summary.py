@@ -7,8 +7,9 @@ from typing import Any
 
 from harmonium.table.columns import Column
 from harmonium.table.encoding import Encoding
+from harmonium.table.learned_endpoint import LearnedEndpoint
 
-__all__ = ["columns_summary", "endpoints_summary", "words_of_column"]
+__all__ = ["columns_summary", "endpoints_summary", "median_follow_up", "words_of_column"]
 
 _MOST_LEVELS_SHOWN = 6
 
@@ -29,19 +30,28 @@ def columns_summary(encoding: Encoding) -> list[dict[str, Any]]:
 def endpoints_summary(encoding: Encoding) -> list[dict[str, Any]]:
     """Of every endpoint: its name, what was observed of it in training, and the end of its time scale.
 
-    The median of follow-up is that of the Kaplan-Meier estimate with the roles of event and censoring exchanged.
+    The median of follow-up is :func:`median_follow_up`.
     """
     return [
         {
             "name": endpoint.name,
             **asdict(endpoint.counts),
-            "median_follow_up": endpoint.follow_up.median,
+            "median_follow_up": median_follow_up(encoding, endpoint),
             "last_observed": endpoint.follow_up.last,
             "horizon": endpoint.scale.horizon,
             "unit": encoding.unit,
         }
         for endpoint in encoding.endpoints
     ]
+
+
+def median_follow_up(encoding: Encoding, endpoint: LearnedEndpoint) -> float:
+    """That of the Kaplan-Meier estimate with the roles of event and censoring exchanged.
+
+    Where an endpoint is terminal, it is that of the subjects, the same for all endpoints: a death does not end the follow-up of recurrence,
+    after it there is nothing left to follow.
+    """
+    return (endpoint if encoding.episodes is None else encoding.episodes).follow_up.median
 
 
 def words_of_column(column: Column) -> str:

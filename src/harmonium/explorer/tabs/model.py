@@ -12,7 +12,7 @@ from harmonium.explorer.controls import attributes, graph, table
 from harmonium.explorer.figures import fields_figure
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient
-from harmonium.table.summary import words_of_column
+from harmonium.table.summary import median_follow_up, words_of_column
 
 __all__ = ["layout"]
 
@@ -71,7 +71,7 @@ def _training(model: Any, schema: Schema) -> html.Div:
 def _endpoints(model: Any, schema: Schema) -> html.Div:
     rows = []
     for endpoint, last in zip(model.encoding.endpoints, schema.last, strict=True):
-        found, median = endpoint.counts, endpoint.follow_up.median
+        found, median = endpoint.counts, median_follow_up(model.encoding, endpoint)
         missing = _fraction(1.0 - found.rows / max(model.training.n_rows, 1))
         rows.append([short(endpoint.name), found.events, found.intervals, found.censored, missing, number(median), number(last)])
     header = ["endpoint", "events", "within intervals", "censored", "unknown", "median follow-up", "last observed"]
