@@ -49,7 +49,7 @@ COMMANDS = {
     "not a model": (["info", "data.csv"], "data.csv"),
     "an unknown ending": (["fit", "model.harmonium", *OS, "-o", "new.harmonium"], "must end with .csv"),
     "no output": (["fit", "data.csv", *OS], "-o model.harmonium"),
-    "no endpoint": (FIT, "--endpoint"),
+    "no endpoint": (FIT, "there is no --endpoint", "data.csv has 'patient', 'arm'", "perhaps -e os_event=os_mth,os_event"),
     "a mistyped column": ([*FIT, "-e", "os=os_mht,os_event"], "did you mean 'os_mth'?"),
     "a mistyped column to drop": ([*FIT, *OS, "--drop", "ptient"], "did you mean 'patient'?"),
     "a mistyped column of a role": ([*FIT, *OS, "--role", "stag=categorical"], "did you mean 'stage'?"),
@@ -129,11 +129,19 @@ TABLES = {
     "an Excel file of another name": (excel, "let its name end with .xlsx"),
     "an event that is 2": (lambda s: content(s, **at(s, "os_event", 7, 2)), "'os_event' must hold 0 and 1; found 2 in row 7"),
     "an event that is text": (lambda s: content(s, **at(s, "os_event", 7, "dead")), "found 'dead' in row 7", "os=os_mth,os_event:VALUE"),
-    "an event that is missing": (lambda s: content(s, **at(s, "os_event", 7, None)), "row 7 is missing"),
+    "an event that is missing": (lambda s: content(s, **at(s, "os_event", 7, None)), "row 7 (line 9) is missing"),
     "a negative time": (lambda s: content(s, **at(s, "os_mth", 7, -3)), "'os_mth' must not hold negative times; found -3 in row 7"),
     "an infinite time": (lambda s: content(s, **at(s, "os_mth", 7, "inf")), "'os_mth' must hold finite times"),
     "a time that is text": (lambda s: content(s, **at(s, "os_mth", 7, "long")), "'os_mth' must hold times; found 'long' in row 7"),
     "an infinite covariate": (lambda s: content(s, **at(s, "bmi", 7, "inf")), "'bmi' must hold finite numbers; found inf in row 7"),
+    "a word among numbers": (
+        lambda s: content(s, **at(s.assign(bmi=range(len(s))), "bmi", 7, "<5")),
+        "'bmi' holds numbers, and '<5' among them",
+    ),
+    "a status in words": (
+        lambda s: content(s, os_event=s["os_event"].map({0: "no", 1: "yes"})),
+        "If 'yes' means an event, say so: os=os_mth,os_event:yes",
+    ),
     "text that looks like an identifier": (lambda s: s.assign(name=[f"n{i}" for i in s.index]).to_csv(index=False), "'name'", "identifier"),
 }
 

@@ -32,9 +32,10 @@ def errors_of(run, tmp_path, monkeypatch):
 def test_fit_reports_problems_of_endpoints_and_covariates_together(errors_of, study):
     frame = changed(study, os_event=(7, 2), rfs_mth=(9, -3), bmi=(11, "inf"))
     assert errors_of(frame, "fit", "bad.csv", *UNORDERED, "-o", "new.harmonium") == [
-        "error: column 'os_event' must hold 0 and 1; found 2 in row 7. If a value means an event, say so: os=os_mth,os_event:VALUE",
-        "error: column 'rfs_mth' must not hold negative times; found -3 in row 9",
-        "error: column 'bmi' must hold finite numbers; found inf in row 11",
+        "error: column 'os_event' must hold 0 and 1; found 2 in row 7 (line 9). If a value means an event, "
+        "say so: os=os_mth,os_event:VALUE",
+        "error: column 'rfs_mth' must not hold negative times; found -3 in row 9 (line 11)",
+        "error: column 'bmi' must hold finite numbers; found inf in row 11 (line 13)",
     ]
 
 
@@ -54,9 +55,9 @@ def test_a_model_is_not_asked_about_a_table_with_three_problems(errors_of, study
     given = ["--given" if command == "predict" else "--endpoint", "os=os_mth,os_event"]
     output = [] if command == "evaluate" else ["-o", "new.csv"]
     assert sorted(errors_of(frame, command, model_file, "bad.csv", *given, *output)) == [
-        "error: column 'age' must hold numbers; found 'old' in row 3",
-        "error: column 'bmi' must hold finite numbers; found inf in row 5",
-        "error: column 'os_mth' must not hold negative times; found -1 in row 7",
+        "error: column 'age' must hold numbers; found 'old' in row 3 (line 5)",
+        "error: column 'bmi' must hold finite numbers; found inf in row 5 (line 7)",
+        "error: column 'os_mth' must not hold negative times; found -1 in row 7 (line 9)",
     ]
 
 

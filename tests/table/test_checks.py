@@ -103,7 +103,7 @@ def test_problems_of_endpoints_are_reported_together():
     df = pd.DataFrame({"t": [1.0, -2.0], "e": [0, 3], "s": ["a", "b"]})
     with pytest.raises(hm.errors.TableError) as caught:
         hm.endpoints(df, os=("t", "e"), rfs=("months", "e"), pfs=("s", "e"))
-    assert [problem.column for problem in caught.value.problems] == ["t", "months", "s"]
+    assert [problem.column for problem in caught.value.problems] == ["t", "e", "months", "s"]
 
 
 def test_all_missing_columns_are_named_at_once(study):

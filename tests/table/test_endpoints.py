@@ -8,7 +8,9 @@ from sklearn.model_selection import KFold, train_test_split
 from sksurv.util import Surv
 
 import harmonium as hm
+from harmonium.errors import EndpointWarning, TableError
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.status_words import probable_event
 
 INF = np.inf
 
@@ -40,7 +42,7 @@ def test_a_list_and_a_mapping_mean_the_same_as_a_tuple(definition):
 def test_labels_need_a_stated_event_value():
     y = hm.endpoints(frame(), rfs={"time": "os_mth", "event": "relapse", "event_value": "yes"})
     assert bounds(y, "rfs") == ([12.0, 30.5, 0.0], [12.0, INF, INF])
-    with pytest.raises(ValueError, match=r"'relapse' must hold 0/1.*'yes' in row 0.*State which of 'yes', 'no'.*\"event_value\": \.\.\."):
+    with pytest.raises(ValueError, match=r"'relapse' must hold 0/1.*'yes' in row 0.*State which of 'yes', 'no'.*\"event_value\": 'yes'"):
         hm.endpoints(frame(), rfs=("os_mth", "relapse"))
 
 
@@ -145,7 +147,44 @@ def test_a_table_in_which_nobody_had_the_event_is_fine():
 
 
 def test_any_other_label_than_the_event_value_is_censored():
-    assert bounds(of([1.0, 2.0, 3.0], ["dead", "lost", "alive"], event_value="dead"))[1] == [1.0, INF, INF]
+    with pytest.warns(EndpointWarning, match="'dead' means an event, and 'lost', 'alive' count as no event"):
+        found = of([1.0, 2.0, 3.0], ["dead", "lost", "alive"], event_value="dead")
+    assert bounds(found)[1] == [1.0, INF, INF]
+
+
+@pytest.mark.parametrize("word", ["unknown", "?", " Unk"])
+def test_a_status_that_says_nothing_is_refused(word):
+    with pytest.raises(TableError, match=r"'e' holds .* in row 1 \(and in 1 more rows\), which says neither"):
+        of([1.0, 2.0, 3.0, 4.0], ["dead", word, "alive", word], event_value="dead")
+
+
+def test_all_that_is_wrong_with_time_and_event_is_said_at_once():
+    with pytest.raises(TableError) as caught:
+        of([1.0, -2.0, 3.0], ["yes", "no", "no"])
+    assert [problem.column for problem in caught.value.problems] == ["t", "e"]
+    df = pd.DataFrame({"start": ["2020-01-01"] * 3, "end": ["2021-01-01", "2019-01-01", "2020-05-01"], "dead": [1, 0, 7]})
+    with pytest.raises(TableError) as caught:
+        hm.endpoints(df, os={"from": "start", "to": "end", "event": "dead", "unit": "days"})
+    assert [problem.column for problem in caught.value.problems] == ["end", "dead"]
+
+
+@pytest.mark.parametrize(
+    ("found", "event"),
+    [
+        (["no", "yes"], "yes"),
+        (["Alive", "Dead"], "Dead"),
+        (["ja", "nein", "unknown"], "ja"),
+        ([1, 2], 2),
+        (["1", "2"], "2"),
+        (["censored", "failed"], "failed"),
+        (["A", "B"], None),
+        (["dead", "relapse", "alive"], None),
+        (["Yes", "yes", "no"], "Yes"),
+        (["no", "alive"], None),
+    ],
+)
+def test_a_word_that_probably_means_an_event_is_proposed(found, event):
+    assert probable_event(found) == event
 
 
 # --- times ---

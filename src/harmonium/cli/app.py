@@ -25,7 +25,9 @@ from typing import Annotated, Any
 import typer
 
 from harmonium.cli import benchmark, compare, demo, evaluate, explore, fit, impute, info, plot, predict, reproduce, sample
+from harmonium.cli.line_numbers import with_lines
 from harmonium.cli.options import flag
+from harmonium.cli.suggestion import no_endpoint
 from harmonium.cli.terminal import Terminal
 from harmonium.errors import TableError
 from harmonium.version import __version__
@@ -105,13 +107,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             code = app(arguments, prog_name="harmonium", standalone_mode=False, obj=terminal)
         except _UsageError as error:
-            return terminal.refuse(error, error.format_message())
+            message = error.format_message()
+            return terminal.refuse(error, no_endpoint(arguments) if message.startswith("Missing option '--endpoint'") else message)
         except OSError as error:
             return terminal.refuse(error, f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except TableError as error:
-            return terminal.refuse(error, *(problem.message for problem in error.problems))
+            return terminal.refuse(error, *with_lines((problem.message for problem in error.problems), arguments))
         except (ValueError, ImportError) as error:
-            return terminal.refuse(error, str(error))
+            return terminal.refuse(error, *with_lines([str(error)], arguments))
         except Exception as error:
             if not terminal.quiet:
                 traceback.print_exc()

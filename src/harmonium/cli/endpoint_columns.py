@@ -15,6 +15,7 @@ from harmonium.table.bounds import refuse_variants
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import endpoints, endpoints_of_part, related
 from harmonium.table.frames import as_typed, did_you_mean, distinct_values
+from harmonium.table.status_words import probable_event, refuse_unknown, warn_of_others
 from harmonium.table.time_units import check_unit
 
 __all__ = ["EndpointReader", "require_endpoints"]
@@ -44,6 +45,13 @@ class _Definition:
         """As :func:`harmonium.endpoints` takes it; where there is a date to count from, the time is called ``to``."""
         dated = "from" in self.columns
         return {("to" if dated and part == "time" else part): name for part, name in self.columns.items()} | dict(self.settings)
+
+    def written(self, event_value: Any) -> str:
+        """What to write if a value means an event."""
+        said = [f"{part}={self.columns[part]}" for part in ("from", "entry") if part in self.columns]
+        said += [f"{key}={value}" for key, value in self.settings if key == "unit"]
+        value = "VALUE" if event_value is None else event_value
+        return ",".join([f"{self.name}={self.columns['time']}", f"{self.columns['event']}:{value}", *said])
 
     @property
     def names(self) -> list[str]:
@@ -133,6 +141,9 @@ class EndpointReader:
                 shown = ", ".join(sorted(map(as_typed, found))[:5])
                 column = definition.columns["event"]
                 raise ValueError(f"column {column!r} never holds {definition.event_value!r}, which means an event; found {shown}")
+            if definition.event_value is not None:
+                others = [value for value in found if not _equals(value, definition.event_value)]
+                warn_of_others(definition.columns["event"], sorted(others, key=str), definition.event_value)
 
     def _read(self, frame: pd.DataFrame, definition: _Definition) -> pd.DataFrame:
         own = frame[list(dict.fromkeys(definition.columns.values()))].copy()
@@ -141,8 +152,19 @@ class EndpointReader:
             own[column] = _codes(own[column], definition)
             codes = {name: number for number, (name, _) in enumerate(definition.causes, start=1)}
             return endpoints_of_part(own, {definition.name: {**definition.form, "causes": codes, "censored": 0}}, unit=self._of(definition))
-        if "event" in definition.columns:
-            own[definition.columns["event"]] = self._events(own[definition.columns["event"]], definition)
+        with collecting_problems() as problems:
+            if "event" in definition.columns:
+                event = definition.columns["event"]
+                with problems.catching():
+                    own[event] = self._events(own[event], definition)
+                if problems:  # what else is wrong is found in the same run
+                    own[event] = np.where(own[event].isna(), np.nan, 0.0)
+            with problems.catching():
+                return self._bounds(own, definition)
+        raise AssertionError  # problems have been raised
+
+    def _bounds(self, own: pd.DataFrame, definition: _Definition) -> pd.DataFrame:
+        """Of a definition whose events are 0 and 1."""
         form = definition.form
         if definition.event_value is not None:
             return endpoints_of_part(own, {definition.name: {**form, "event_value": 1.0}}, unit=self._of(definition))
@@ -158,15 +180,20 @@ class EndpointReader:
         if definition.event_value is None:
             meaning = [_zero_or_one(value) for value in distinct]
         else:
-            refuse_variants(series, places, distinct, definition.event_value)
+            with collecting_problems() as problems:
+                for refuse in (refuse_variants, refuse_unknown):
+                    with problems.catching():
+                        refuse(series, places, distinct, definition.event_value)
             meaning = [float(_equals(value, definition.event_value)) for value in distinct]
             self._seen[definition.name].update(list(distinct[:100]))
         if None in meaning:
             strange = meaning.index(None)
             column, row = definition.columns["event"], int(np.flatnonzero(places == strange)[0])
+            guess = probable_event(list(distinct))
+            means = "a value means" if guess is None else f"{as_typed(guess)} means"
             raise ValueError(
-                f"column {column!r} must hold 0 and 1; found {as_typed(distinct[strange])} in row {row}. If a value means an event, "
-                f"say so: {definition.name}={definition.columns['time']},{column}:VALUE"
+                f"column {column!r} must hold 0 and 1; found {as_typed(distinct[strange])} in row {row}. If {means} an event, "
+                f"say so: {definition.written(guess)}"
             )
         return pd.Series(np.array([*meaning, np.nan], dtype=np.float64)[places], index=series.index)
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.errors import TableError
+from harmonium.errors import TableError, collecting_problems
 from harmonium.table.causes import bounds_by_cause
 from harmonium.table.dated_endpoints import refuse_dates, with_durations
 from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, row_of
 from harmonium.table.status import warn_if_inverted
+from harmonium.table.status_words import probable_event, refuse_unknown, warn_of_others
 from harmonium.table.time_columns import finite_times, from_the_start, refuse_row, times_of
 from harmonium.typing import Array
 
@@ -22,10 +23,7 @@ __all__ = ["bounds_by_name", "refuse_variants"]
 def bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whole: bool) -> dict[str, dict[str, Array]]:
     """Bounds of an endpoint, or of every cause, and entry if there is one; by name."""
     columns_of(frame, [form[part] for part in ("from", "time", "event", "cause", "lower", "upper", "entry") if part in form])
-    if "from" in form:
-        frame = with_durations(frame, form)
-    else:
-        refuse_dates(frame, form)
+    frame = _without_dates(frame, form, whole)
     if "causes" in form:
         pairs = bounds_by_cause(frame, form, whole)
     else:
@@ -42,12 +40,29 @@ def bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whol
     return out
 
 
+def _without_dates(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> pd.DataFrame:
+    """Times in the place of dates; if that cannot be, what is wrong with the events is said in the same run."""
+    with collecting_problems() as problems:
+        with problems.catching():
+            if "from" in form:
+                return with_durations(frame, form)
+            refuse_dates(frame, form)
+        if problems and "event" in form:
+            known = frame[[form[part] for part in ("time", "from") if part in form]].notna().all(axis=1).to_numpy()
+            with problems.catching():
+                _events(frame[form["event"]], form.get("event_value"), known, whole)
+    return frame
+
+
 def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
     (recorded,) = columns_of(frame, [form["event"]])
     if "event_value" not in form:
         _refuse_exchanged(frame, form["time"], recorded)
-    time = finite_times(frame, form["time"])
-    event = _events(recorded, form.get("event_value"), ~np.isnan(time), whole)
+    with collecting_problems() as problems:
+        with problems.catching():
+            time = finite_times(frame, form["time"])
+        with problems.catching():
+            event = _events(recorded, form.get("event_value"), frame[form["time"]].notna().to_numpy(), whole)
     if whole and "event_value" not in form:
         warn_if_inverted(form["event"], time, event)
     lower = from_the_start(time)
@@ -87,17 +102,23 @@ def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any
                 row=row,
             )
         return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
-    refuse_variants(series, places, distinct, event_value)
+    with collecting_problems() as problems:
+        for refuse in (refuse_variants, refuse_unknown):
+            with problems.catching():
+                refuse(series, places, distinct, event_value)
     is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
     if whole and not is_event.any() and len(set(places[known])) > 1:
         meant = did_you_mean(str(event_value), [str(value) for value in distinct])
         raise TableError(f"column {series.name!r} never holds the event value {event_value!r}{meant}; found {shown}", column=series.name)
+    if whole and is_event.any():
+        warn_of_others(series.name, distinct, event_value)
     return is_event[places]
 
 
 def _guess(distinct: Any) -> str:
-    """What probably means an event: 2, where there are 1 and 2."""
-    return "2" if set(distinct) == {1, 2} else "..."
+    """What probably means an event, as it is written."""
+    guess = probable_event(list(distinct))
+    return "..." if guess is None else as_typed(guess)
 
 
 def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: Any) -> None:

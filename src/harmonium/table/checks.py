@@ -26,7 +26,7 @@ from harmonium.errors import (
 )
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.frames import as_typed
+from harmonium.table.frames import as_typed, reads_as_number
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.typing import Array, Integers
 
@@ -110,8 +110,8 @@ def _warn_of_text_among_numbers(series: pd.Series) -> None:
     if series.dtype.kind != "O" and not pd.api.types.is_string_dtype(series.dtype):
         return
     distinct = [value for value in series.dropna().unique() if isinstance(value, str)]
-    strange = [value for value in distinct if not _is_number(value)]
-    n_numbers = sum(_is_number(value.replace(",", ".")) for value in distinct)
+    strange = [value for value in distinct if not reads_as_number(value)]
+    n_numbers = sum(reads_as_number(value.replace(",", ".")) for value in distinct)
     codes = len(distinct) <= _MOST_NUMBERED_LEVELS and all(value.strip().isdecimal() for value in distinct)
     if not strange and not codes and len(distinct) > 2:
         shown = ", ".join(map(repr, sorted(distinct)[:3]))
@@ -122,17 +122,9 @@ def _warn_of_text_among_numbers(series: pd.Series) -> None:
         )
     if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
         row = int((series == strange[0]).to_numpy().argmax())
-        commas = _is_number(strange[0].replace(",", "."))
+        commas = reads_as_number(strange[0].replace(",", "."))
         advice = "write decimal points, not commas" if commas else "correct it, or state the column's role"
         warn(f"column {series.name!r} is used as text because of {strange[0]!r} in row {row}; {advice}", TextWarning)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _warn_of_leaked_times(numbers: Mapping[Any, Array], y: Endpoints) -> None:

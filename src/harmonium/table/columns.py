@@ -22,7 +22,7 @@ import pandas as pd
 from harmonium.errors import TableError, UnseenLevelWarning, warn
 from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
 from harmonium.table.dates import looks_like_dates, of_dates
-from harmonium.table.frames import as_typed, distinct_values, row_of
+from harmonium.table.frames import as_typed, distinct_values, reads_as_number, row_of
 from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
 from harmonium.typing import Array, Integers
 
@@ -34,6 +34,7 @@ __all__ = ["ROLES", "Column", "check_role", "conclude_column", "infer_column", "
 ROLES = ("numeric", "binary", "categorical", "ignored")
 
 _FEW = 8
+_MOST_WORDS = 3  # that are shown
 _MOST_LEVELS = 20  # a text column with more levels than this and than half of the rows looks like an identifier
 
 
@@ -204,6 +205,18 @@ def _precision(kind: str) -> float:
     return float(np.finfo(kind.lower()).eps) if kind.lower() in ("float16", "float32") else 2.0**-52
 
 
+def _refuse_words_among_numbers(name: Any, levels: tuple[Any, ...]) -> None:
+    """Refuse a column of numbers which a few words, or decimal commas, make one of text with very many levels."""
+    commas = [level for level in levels if not reads_as_number(level) and reads_as_number(str(level).replace(",", "."))]
+    words = [level for level in levels if not reads_as_number(str(level).replace(",", "."))]
+    if len(words) >= len(levels) // 2 or not (words or commas):
+        return
+    if not words:
+        raise TableError(f"column {name!r} holds numbers with decimal commas ({as_typed(commas[0])}); write decimal points", column=name)
+    shown = ", ".join(map(as_typed, words[:_MOST_WORDS])) + (", ..." if len(words) > _MOST_WORDS else "")
+    raise TableError(f"column {name!r} holds numbers, and {shown} among them; write a number there, or leave it empty", column=name)
+
+
 def _role_with_levels(summary: ColumnSummary, role: str | None, levels: tuple[Any, ...]) -> str:
     """What a column with these levels is, if it can be what was asked for."""
     if len(levels) < 2:
@@ -217,6 +230,7 @@ def _role_with_levels(summary: ColumnSummary, role: str | None, levels: tuple[An
     if summary.content != "category" and looks_like_dates(levels):
         raise TableError(of_dates(summary.name, levels[0]), column=summary.name)
     if len(levels) > max(_MOST_LEVELS, summary.n_rows // 2):
+        _refuse_words_among_numbers(summary.name, levels)
         raise TableError(
             f"column {summary.name!r} has {len(levels)} levels in {summary.n_rows:g} rows and looks like an identifier; "
             "drop it, or state its role",

@@ -13,7 +13,7 @@ from pandas.api import types
 from harmonium.errors import Problem, TableError, first_offender
 from harmonium.typing import Array, Integers
 
-__all__ = ["as_typed", "columns_of", "did_you_mean", "distinct_values", "numbers_of", "row_of", "to_pandas"]
+__all__ = ["as_typed", "columns_of", "did_you_mean", "distinct_values", "numbers_of", "reads_as_number", "row_of", "to_pandas"]
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
@@ -133,6 +133,21 @@ def _first_that_is_no_number(series: pd.Series) -> int:
         except (TypeError, ValueError):
             return row
     return 0
+
+
+def reads_as_number(text: Any) -> bool:
+    """Whether a text is a number.
+
+    Examples
+    --------
+    >>> reads_as_number(" 1.5"), reads_as_number("1,5"), reads_as_number("<5")
+    (True, False, False)
+    """
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def distinct_values(series: pd.Series) -> tuple[Integers, Any]:

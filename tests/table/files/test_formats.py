@@ -14,6 +14,7 @@ import harmonium as hm
 from harmonium.cli import main
 from harmonium.table.files.opening import open_table, read_table
 from tests.processes import COMMAND, ENVIRONMENT
+from tests.table.files.sas import write_sas7bdat
 
 NAMES = ["arm", "age", "bmi", "stage", "female", "os_mth", "os_event"]
 
@@ -81,6 +82,11 @@ def xport(frame, folder):
     return "a.xpt"
 
 
+def sas7bdat(frame, folder):
+    write_sas7bdat(frame, folder / "a.sas7bdat")
+    return "a.sas7bdat"
+
+
 def parquet(frame, folder):
     frame.to_parquet(folder / "a.parquet", index=False)
     return "a.parquet"
@@ -91,7 +97,7 @@ def feather(frame, folder):
     return "a.feather"
 
 
-FORMATS = [comma, semicolon, utf_16, latin_1, zipped, excel, second_sheet, stata, spss, xport, parquet, feather]
+FORMATS = [comma, semicolon, utf_16, latin_1, zipped, excel, second_sheet, stata, spss, xport, sas7bdat, parquet, feather]
 
 
 @pytest.mark.parametrize("write", FORMATS)
@@ -157,6 +163,24 @@ def test_standard_input_gives_the_same_model(study, folder, usual):
     content = study.to_csv(index=False, sep=";", decimal=",", encoding="utf-8").encode("utf-16")
     assert fit(folder, "-", "piped.harmonium", input=content) == 0
     assert_same(hm.load(folder / "piped.harmonium"), usual, study)
+
+
+@pytest.mark.parametrize("n_rows", [3, 1000])
+def test_lines_that_end_too_early_are_named(tmp_path, n_rows):
+    lines = ["a,b,c", *(f"{k},{k},{k}" for k in range(n_rows)), "1,2", "", '5,"6', '7"', "8,9,0"]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    with pytest.warns(hm.errors.FileWarning, match=rf"line {n_rows + 2} has 2 fields, fewer than the header has names \(3\), and 1 more"):
+        found = read_table(tmp_path / "a.csv")
+    assert found["c"].isna().sum() == 2
+    table = open_table(tmp_path / "a.csv")
+    assert table.lines(n_rows + 2)[-3:] == [n_rows + 2, n_rows + 4, n_rows + 6]
+    with pytest.warns(hm.errors.FileWarning, match="fields"):
+        assert sum(len(part.frame) for part in table.parts(["a", "c"])) == n_rows + 3
+
+
+def test_missing_values_at_the_end_of_a_line_are_no_short_line(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,c\n1,2,\n1,2,3\n")
+    assert read_table(tmp_path / "a.csv")["c"].isna().tolist() == [True, False]
 
 
 def test_labels_take_the_place_of_codes_but_not_in_endpoints(study, tmp_path, capsys):

@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from harmonium.errors import Problem, TableError
+from harmonium.errors import FileWarning, Problem, TableError, warn
 from harmonium.table.files.dialect import Dialect
 from harmonium.table.files.sources import Source
 
-__all__ = ["read_csv", "read_csv_parts"]
+__all__ = ["lines_of_rows", "read_csv", "read_csv_parts"]
 
 _FILTERS = threading.Lock()  # filters of warnings belong to the process, not to a thread
 _MOST_LINES = 10  # that are named
@@ -29,12 +29,14 @@ def read_csv(source: Source, dialect: Dialect, text: Collection[str] = (), **set
     """
     with _reading(source, dialect), source.opened() as opened:
         frame: pd.DataFrame = pd.read_csv(opened.content, **_settings(dialect, text), **settings)
+    if _may_be_short(frame):
+        _warn_of_short_lines(source, dialect)
     return frame
 
 
 def read_csv_parts(source: Source, dialect: Dialect, n_rows: int, text: Collection[str] = ()) -> Iterator[tuple[pd.DataFrame, float]]:
     """Some rows at a time, and the fraction of the file that has been read."""
-    size = max(1, source.size)
+    size, doubtful = max(1, source.size), False
     with source.opened() as opened:
         with _reading(source, dialect):
             reader = pd.read_csv(opened.content, chunksize=n_rows, **_settings(dialect, text))
@@ -42,8 +44,45 @@ def read_csv_parts(source: Source, dialect: Dialect, n_rows: int, text: Collecti
             with _reading(source, dialect):
                 frame = next(reader, None)
             if frame is None:
-                return
+                break
+            doubtful = doubtful or _may_be_short(frame)
             yield frame, opened.stored.tell() / size
+    if doubtful:
+        _warn_of_short_lines(source, dialect)
+
+
+def lines_of_rows(source: Source, dialect: Dialect, last_row: int) -> list[int]:
+    """The number of the line on which each row begins, until a row; empty lines are no rows."""
+    with source.opened() as opened, io.TextIOWrapper(opened.content, encoding=dialect.encoding, newline="") as text:
+        rows, found, before = csv.reader(text, delimiter=dialect.separator), [], 0
+        for row in rows:
+            if row:
+                found.append(before + 1)
+            before = rows.line_num
+            if len(found) > last_row + 1:
+                break
+    return found[1:]
+
+
+def _may_be_short(frame: pd.DataFrame) -> bool:
+    """A line that ends too early has nothing in the last column."""
+    return bool(frame.iloc[:, -1].isna().any())
+
+
+def _warn_of_short_lines(source: Source, dialect: Dialect) -> None:
+    """Say which lines have fewer fields than the header: what is not there is missing, and may have been lost."""
+    n_columns = len(dialect.names)
+    with source.opened() as opened, io.TextIOWrapper(opened.content, encoding=dialect.encoding, newline="") as text:
+        rows = csv.reader(text, delimiter=dialect.separator)
+        short = [(rows.line_num, len(row)) for row in rows if row and len(row) < n_columns]
+    if short:
+        line, n = short[0]
+        more = "" if len(short) == 1 else f", and {len(short) - 1} more lines are short, too"
+        warn(
+            f"{source.called}: line {line} has {n} fields, fewer than the header has names ({n_columns}){more}; what is not there is taken "
+            "as missing",
+            FileWarning,
+        )
 
 
 def _settings(dialect: Dialect, text: Collection[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from harmonium.errors import require_package
-from harmonium.table.files.csv_text import read_csv, read_csv_parts
+from harmonium.table.files.csv_text import lines_of_rows, read_csv, read_csv_parts
 from harmonium.table.files.dialect import Dialect
 from harmonium.table.files.names import require_columns, unique_names
 from harmonium.table.files.sources import Source
@@ -83,6 +83,10 @@ class CsvFile(TableFile):
 
     def _read(self, columns: Sequence[str], text: Collection[str], codes: Collection[str]) -> pd.DataFrame:
         return read_csv(self.source, self.dialect, text, dtype_backend="numpy_nullable")
+
+    def lines(self, last_row: int) -> list[int]:
+        """The number of the line on which each row begins, until a row."""
+        return lines_of_rows(self.source, self.dialect, last_row)
 
     def parts(self, columns: Sequence[str], text: Collection[str] = (), codes: Collection[str] = ()) -> Iterator[Part]:
         """All rows, some at a time, of a file that may be larger than memory."""
