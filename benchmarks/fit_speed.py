@@ -29,7 +29,8 @@ from benchmarks.provenance import best_of, print_table, write_result
 from benchmarks.version_0_1 import VERSION_0_1, result_of
 from harmonium.engine.parameters import Parameters
 from harmonium.training.blas import one_thread
-from harmonium.training.exact import _descended, _listener
+from harmonium.training.descent import descended
+from harmonium.training.exact import _listener
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
@@ -84,11 +85,11 @@ class FirstStages:
         directions = Directions.of(objective.representative_rows(), coordinates)
         with one_thread():
             starts = [directions.start(number) for number in range(self.n_starts)]
-            ends = [_descended(problem, z, self.short_run, self.rough, note) for z in starts]
-            z = _descended(problem, min(ends, key=lambda end: float(end.fun)).x, self.max_iter, self.rough, note).x
+            ends = [descended(problem, z, self.short_run, self.rough, note) for z in starts]
+            z = descended(problem, min(ends, key=lambda end: float(end.fun)).x, self.max_iter, self.rough, note).x
             l2 = evidence_precision(problem, z, self.l2, problem.curvature(z))
             problem.precisions = prior_precisions(coordinates, l2)
-            result = _descended(problem, z, self.max_iter, self.tol, note)
+            result = descended(problem, z, self.max_iter, self.tol, note)
         return Fit(problem.parameters_at(result.x), bool(result.success), l2, problem.n_evaluations, problem.n_evaluations)
 
 

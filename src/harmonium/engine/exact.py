@@ -101,14 +101,22 @@ class LogMassSum:
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters (eq. 11)."""
         strip = self.one_strip(natural.n_hidden)
+        self.count_uses(1)
         found = None if strip is None else sum_strip(strip, natural, self._total_weight)
         return self._without_strip(natural) if found is None else found
 
     def one_strip(self, n_hidden: int) -> Strip | None:
-        """For compiled code that finds value and gradient by itself: the rows, if they are one strip and hidden units few."""
+        """For compiled code that finds value and gradient by itself: the rows, if they are one strip and hidden units few.
+
+        Such code tells by :meth:`count_uses` how often it did.
+        """
         self._try_coarser()
         few = n_hidden < FEWEST_UNITS and len(self._prepared.strips) == 1
         return self._prepared.strip(n_hidden) if few else None
+
+    def count_uses(self, n_evaluations: int) -> None:
+        """The grid has served for some more evaluations."""
+        self._prepared.n_uses += n_evaluations
 
     def _without_strip(self, natural: Natural) -> tuple[float, Natural]:
         """Value and gradient of any rows; the grid is refined where it has to be."""
@@ -244,7 +252,6 @@ class LogMassSum:
     def _try_coarser(self) -> None:
         """Once a finer grid has served for a while, see whether it is still needed; wait longer each time it is."""
         prepared = self._prepared
-        prepared.n_uses += 1
         if prepared.plan.grid is not self._coarsest and prepared.n_uses > self._patience:
             self._patience *= 2
             self._prepared = prepared.on(self._coarsest)

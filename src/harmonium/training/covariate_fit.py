@@ -7,7 +7,6 @@ ends.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from harmonium.cells import Cells
 from harmonium.engine.covariate_sum import CovariateSum, covariate_cells, observed_statistics
@@ -17,6 +16,7 @@ from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.states import EXACT_LIMIT, hidden_states
 from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
+from harmonium.training.descent import descended
 from harmonium.training.objective import Objective, conditioned_cells
 from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 from harmonium.training.statistics import StatisticsSummary
@@ -27,6 +27,7 @@ __all__ = ["MOST_UNITS", "fit_covariate_units", "number_of_units"]
 _PRECISION = 2.0  # of the prior on couplings, in effects of a standard deviation
 _MAX_ITER = 300
 _TOL = 1e-5  # relative change of the objective at which the optimiser stops
+_FLAT = 1e-6  # projected gradient at which it does
 _ROWS_PER_UNIT = 40
 
 MOST_UNITS = 4
@@ -79,14 +80,7 @@ def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: i
     problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, _PRECISION))
     natural = _start(objective, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
     with one_thread():
-        result = minimize(
-            problem.loss,
-            coordinates.from_natural(natural),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=Bounds(*coordinates.bounds()),
-            options={"maxiter": _MAX_ITER, "maxfun": 10 * _MAX_ITER, "ftol": _TOL, "gtol": 1e-6, "maxcor": 20},
-        )
+        result = descended(problem, coordinates.from_natural(natural), _MAX_ITER, _TOL, flat=_FLAT)
     found = coordinates.to_natural(result.x)
     return CovariateUnits(found.bias, found.coupling, found.hidden_bias)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import Bounds, OptimizeResult, minimize
+from scipy.optimize import OptimizeResult
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,6 +22,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning, warn
 from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
+from harmonium.training.descent import descended
 from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
 from harmonium.training.many_rows import ManyRows
@@ -185,7 +186,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             part = replace(problem, total=drawn.likelihood(problem.coordinates.n_hidden, n_threads))
         prior = self._check()
         l2 = prior.typical if isinstance(prior, Prior) else prior
-        return ManyRows(problem, part, history, l2, self._may_choose_l2(problem), self.tol, self.max_iter, _descended)
+        return ManyRows(problem, part, history, l2, self._may_choose_l2(problem), self.tol, self.max_iter, descended)
 
     def _numbered_starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> tuple[int, Callable[[int], Array]]:
         """How many starts, and what makes one of its number."""
@@ -243,7 +244,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
     ) -> OptimizeResult:
         history.begin_run(may_stop=may_stop)
-        return _descended(problem, z, max_iter, tol, _listener(problem, history))
+        return descended(problem, z, max_iter, tol, _listener(problem, history))
 
     def _polish(self, problem: PenalisedLikelihood, z: Array, history: History, curvature: Array, target: float = np.inf) -> OptimizeResult:
         """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones.
@@ -267,34 +268,6 @@ def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[Optim
         history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
 
     return note
-
-
-def _descended(problem: PenalisedLikelihood, z: Array, max_iter: int, tol: float, note: Callable[[OptimizeResult], None]) -> OptimizeResult:
-    """L-BFGS-B from z on."""
-    last = _LastGradient(problem)
-    return minimize(
-        last.value,
-        z,
-        jac=last.gradient,
-        method="L-BFGS-B",
-        bounds=Bounds(*problem.coordinates.bounds()),
-        callback=note,
-        options={"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
-    )
-
-
-class _LastGradient:
-    """Value and gradient as two functions: the optimiser asks for both at one point, value first. It would compare points otherwise."""
-
-    def __init__(self, problem: PenalisedLikelihood) -> None:
-        self._problem = problem
-
-    def value(self, z: Array) -> float:
-        value, self._gradient = self._problem.loss(z)
-        return value
-
-    def gradient(self, _: Array) -> Array:
-        return self._gradient
 
 
 def _share_of_events(cells: Cells, weights: Array | None = None) -> float:

@@ -10,7 +10,7 @@ from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import LogLikelihood
-from harmonium.training.strip_loss import strip_loss
+from harmonium.training.strip_loss import StripProblem, strip_losses, strip_problem
 from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior", "prior_precisions", "smoothed"]
@@ -66,10 +66,33 @@ class PenalisedLikelihood:
 
     def loss(self, z: Array) -> tuple[float, Array]:
         """Value and gradient."""
-        self.n_evaluations += 1
+        values, gradients = self.losses(np.array(z, dtype=np.float64)[None])
+        return float(values[0]), gradients[0]
+
+    def losses(self, points: Array) -> tuple[Array, Array]:
+        """Values and gradients at several points, one for each row."""
+        values, gradients, done = np.empty(len(points)), np.empty(points.shape), 0
+        while done < len(points):
+            strip = self.strip()
+            n_more = 0 if strip is None else strip_losses(strip, points[done:], values[done:], gradients[done:])
+            self.count_uses(n_more)
+            done += n_more
+            if done < len(points):
+                values[done], gradients[done] = self._loss_in_steps(points[done])
+                self.n_evaluations += 1
+                done += 1
+        return values, gradients
+
+    def strip(self) -> StripProblem | None:
+        """For compiled code that finds losses by itself, if the rows are one strip and hidden units few."""
         strip = self.total.one_strip(self.coordinates.n_hidden) if isinstance(self.total, LogMassSum) else None
-        found = None if strip is None else strip_loss(strip, self.coordinates, self.precisions, self.n_rows, z)
-        return self._loss_in_steps(z) if found is None else found
+        return None if strip is None else strip_problem(strip, self.coordinates, self.precisions, self.n_rows)
+
+    def count_uses(self, n_evaluations: int) -> None:
+        """So many evaluations were made with what :meth:`strip` has returned."""
+        self.n_evaluations += n_evaluations
+        if isinstance(self.total, LogMassSum):
+            self.total.count_uses(n_evaluations)
 
     def _loss_in_steps(self, z: Array) -> tuple[float, Array]:
         """The same by calls that any log-likelihood allows."""
@@ -81,19 +104,19 @@ class PenalisedLikelihood:
     def curvature(self, z: Array) -> Array:
         """The Hessian of minus the log-likelihood of all rows, without the prior, by differences of its gradient."""
         _, base = self.loss(z)
-        out = np.empty((z.size, z.size))
-        for i in range(z.size):
-            out[i] = self._difference(z, i, _STEP, base)
-            if out[i, i] > _STIFF:
-                out[i] = self._difference(z, i, _STEP / np.sqrt(out[i, i]), base)
+        every = np.arange(z.size)
+        out = self._differences(z, every, np.full(z.size, _STEP), base)
+        stiff = every[np.diagonal(out) > _STIFF]
+        out[stiff] = self._differences(z, stiff, _STEP / np.sqrt(out[stiff, stiff]), base)
         whole: Array = 0.5 * self.n_rows * (out + out.T) - np.diag(self.precisions)
         return whole
 
-    def _difference(self, z: Array, i: int, step: float, base: Array) -> Array:
-        moved = z.copy()
-        moved[i] += step
-        difference: Array = (self.loss(moved)[1] - base) / step
-        return difference
+    def _differences(self, z: Array, chosen: Integers, steps: Array, base: Array) -> Array:
+        """Of gradients, by steps along some coordinates, a row for each."""
+        moved = np.repeat(z[None], chosen.size, axis=0)
+        moved[np.arange(chosen.size), chosen] += steps
+        differences: Array = (self.losses(moved)[1] - base) / steps[:, None]
+        return differences
 
     def hessian(self, z: Array, curvature: Array | None = None) -> Array:
         """Of minus the penalised log-likelihood per row; the curvature may be known already."""
