@@ -8,6 +8,9 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
+from harmonium.table.checks import check_training_table
+from harmonium.table.columns import Column
+from harmonium.table.endpoints import Endpoints
 
 QUICK = hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=2), random_state=0)
 
@@ -46,6 +49,13 @@ def test_a_column_that_is_probably_none_is_named(study, column, kind, words):
     X, y = study
     with pytest.warns(kind, match=words):
         QUICK.fit(X.assign(**column), y)
+
+
+def test_a_stray_word_is_named_beside_missing_text():
+    column = Column("dose", "categorical", "object", ("x", "y", "z"))
+    series = pd.Series([None, *map(str, range(20)), "x"], dtype="string", name="dose")
+    with pytest.warns(hm.errors.TextWarning, match="used as text because of 'x' in row 21"):
+        check_training_table(series.to_frame(), [column], {}, {}, Endpoints.nothing(("os",), len(series)))
 
 
 def test_a_stated_role_ends_the_doubt(study):

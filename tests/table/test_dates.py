@@ -136,6 +136,11 @@ def test_what_to_write_is_said(df, definition, message):
         hm.endpoints(df, os=definition)
 
 
+def test_dates_that_are_all_missing_are_refused_in_the_place_of_times(df):
+    with pytest.raises(TableError, match=r"column 'seen' holds dates \(all of them missing\), and must hold times"):
+        hm.endpoints(df.assign(seen=pd.Series([pd.NaT] * 4)), os=("seen", "dead"))
+
+
 # --- units ---
 
 

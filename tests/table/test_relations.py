@@ -110,6 +110,21 @@ def test_bad_definitions_say_what_to_write(definitions, message):
         hm.endpoints(table([2, 4, 3], [1, 0, 0], [3, 4, 5], [1, 0, 1]), **definitions)
 
 
+def test_another_spelling_of_a_cause_is_refused():
+    first = {"time": "t", "cause": "c", "causes": {"relapse": "relapse", "death": "death"}}
+    df = pd.DataFrame({"t": [1.0, 2.0, 3.0], "c": ["relapse", "Relapse", "death"]})
+    with pytest.raises(TableError, match="column 'c' holds 'Relapse' in row 1, and 'relapse' elsewhere; use one spelling"):
+        hm.endpoints(df, first=first)
+    y = hm.endpoints(df, first={**first, "censored": "Relapse"})
+    assert np.isinf(y["relapse", "upper"]).tolist() == [False, True, True], "unless it is said what it means"
+
+
+def test_a_cause_that_is_missing_beside_a_strange_one_is_no_crash():
+    df = pd.DataFrame({"t": [None, 2.0, 3.0, 4.0], "c": pd.Series([None, 1, 7, 0], dtype="Int64")})
+    with pytest.raises(TableError, match="column 'c' holds 7 in row 2, which is one of several values that are no cause"):
+        hm.endpoints(df, first={"time": "t", "cause": "c", "causes": {"relapse": 1}})
+
+
 def test_entry_is_that_of_the_subject():
     df = table([2.0], [1], [6.0], [1]).assign(late=3.0)
     death = {"time": "os", "event": "dead", "entry": "late"}

@@ -84,3 +84,6 @@ def test_groups():
     np.testing.assert_array_equal(parse_groups(pd.Series(["b", "a", "b"]), 3), [0, 1, 0])
     with pytest.raises(TableError, match="for each of 3 rows to which group it belongs; found 2"):
         parse_groups([1, 2], 3)
+    for missing in (["a", np.nan, "b"], ("a", None, "b"), np.array(["a", np.nan, "b"], dtype=object)):
+        with pytest.raises(TableError, match="groups must not be missing; found none in row 1"):
+            parse_groups(missing, 3)

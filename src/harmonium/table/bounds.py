@@ -13,7 +13,7 @@ from harmonium.table.causes import bounds_by_cause
 from harmonium.table.dated_endpoints import refuse_dates, with_durations
 from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, row_of
 from harmonium.table.status import warn_if_inverted
-from harmonium.table.status_words import probable_event, refuse_unknown, warn_of_others
+from harmonium.table.status_words import probable_event, refuse_unknown, refuse_variants, warn_of_others
 from harmonium.table.time_columns import finite_times, from_the_start, refuse_row, times_of
 from harmonium.typing import Array
 
@@ -103,9 +103,10 @@ def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any
             )
         return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
     with collecting_problems() as problems:
-        for refuse in (refuse_variants, refuse_unknown):
-            with problems.catching():
-                refuse(series, places, distinct, event_value)
+        with problems.catching():
+            refuse_variants(series, places, distinct, event_value, typed=False)
+        with problems.catching():
+            refuse_unknown(series, places, distinct, event_value)
     is_event = np.array([*(value == event_value for value in distinct), False], dtype=bool)
     if whole and not is_event.any() and len(set(places[known])) > 1:
         meant = did_you_mean(str(event_value), [str(value) for value in distinct])
@@ -119,19 +120,6 @@ def _guess(distinct: Any) -> str:
     """What probably means an event, as it is written."""
     guess = probable_event(list(distinct))
     return "..." if guess is None else as_typed(guess)
-
-
-def refuse_variants(series: pd.Series, places: Any, distinct: Any, event_value: Any) -> None:
-    """Refuse "Dead" or "dead " where "dead" means an event: it would pass for a censored time."""
-    variant = [value != event_value and str(value).strip().casefold() == str(event_value).strip().casefold() for value in distinct]
-    if any(variant) and isinstance(event_value, str) and event_value in distinct:
-        wrong = variant.index(True)
-        row = int(np.flatnonzero(places == wrong)[0])
-        raise TableError(
-            f"column {series.name!r} holds {as_typed(distinct[wrong])} in row {row}, and {event_value!r} elsewhere; use one spelling",
-            column=series.name,
-            row=row,
-        )
 
 
 def _from_bounds(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:

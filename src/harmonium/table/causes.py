@@ -10,6 +10,7 @@ import pandas as pd
 
 from harmonium.errors import TableError
 from harmonium.table.frames import as_typed, columns_of, distinct_values, row_of
+from harmonium.table.status_words import refuse_variants
 from harmonium.table.time_columns import finite_times, from_the_start
 from harmonium.typing import Array
 
@@ -37,7 +38,9 @@ def bounds_by_cause(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -
             row=row,
         )
     codes = dict(form["causes"])
-    _check_codes(series, distinct, codes, form, whole)
+    for code in codes.values():
+        refuse_variants(series, places, distinct, code, others=(*codes.values(), form.get("censored")), typed=False)
+    _check_codes(series, places, distinct, codes, form, whole)
     lower = from_the_start(time)
     out = {}
     for name, code in codes.items():
@@ -46,7 +49,7 @@ def bounds_by_cause(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -
     return out
 
 
-def _check_codes(series: pd.Series, distinct: Any, codes: Mapping[str, Any], form: Mapping[str, Any], whole: bool) -> None:
+def _check_codes(series: pd.Series, places: Any, distinct: Any, codes: Mapping[str, Any], form: Mapping[str, Any], whole: bool) -> None:
     """Refuse causes that do not occur, and values that may be causes or may mean censored."""
     shown = ", ".join(map(as_typed, distinct[:6]))
     absent = [name for name, code in codes.items() if not any(value == code for value in distinct)]
@@ -65,7 +68,7 @@ def _check_codes(series: pd.Series, distinct: Any, codes: Mapping[str, Any], for
         others = others if len(others) > 1 else []
         rule = "is one of several values that are no cause, of which only one can mean censored"
     if others:
-        row = int(np.flatnonzero((series == others[0]).to_numpy(dtype=bool))[0])
+        row = int(np.flatnonzero(places == list(distinct).index(others[0]))[0])
         raise TableError(
             f"column {series.name!r} holds {as_typed(others[0])} in row {row}, which {rule}; name every cause under causes, "
             'and say what means censored: "censored": 0',

@@ -121,7 +121,7 @@ def _warn_of_text_among_numbers(series: pd.Series) -> None:
             TextWarning,
         )
     if strange and n_numbers > max(_MOST_NUMBERED_LEVELS, len(distinct) // 2):
-        row = int((series == strange[0]).to_numpy().argmax())
+        row = int(series.isin(strange[:1]).to_numpy().argmax())
         commas = reads_as_number(strange[0].replace(",", "."))
         advice = "write decimal points, not commas" if commas else "correct it, or state the column's role"
         warn(f"column {series.name!r} is used as text because of {strange[0]!r} in row {row}; {advice}", TextWarning)

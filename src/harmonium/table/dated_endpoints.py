@@ -63,7 +63,7 @@ def refuse_dates(frame: pd.DataFrame, form: Mapping[str, Any]) -> None:
             continue
         (series,) = columns_of(frame, [form[part]])
         if pd.api.types.is_datetime64_any_dtype(series.dtype) or (series.dtype.kind == "O" and looks_like_dates(series.dropna().unique())):
-            shown = str(series.dropna().iloc[0])[:10]
+            shown = str(series.dropna().iloc[0])[:10] if series.notna().any() else "all of them missing"
             raise TableError(
                 f"column {series.name!r} holds dates ({shown}), and must hold times; name the column with the date from which time counts: "
                 f'{{"from": ..., "to": {series.name!r}, "event": ..., "unit": "months"}} '

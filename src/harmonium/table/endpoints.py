@@ -128,11 +128,13 @@ def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: An
     common = None if unit is None else check_unit(unit)
     found: dict[str, dict[str, Array]] = {}
     units: dict[str, str] = {}
+    defined: dict[str, str] = {}
     composites, ends = {}, []
     with collecting_problems() as problems:
         for name, definition in definitions.items():
             with problems.catching():
                 form = form_of(name, definition, common)
+                _refuse_second(name, form, defined)
                 own = bounds_by_name(frame, name, form, whole)
                 found |= own
                 units |= dict.fromkeys(own, form["unit"]) if "unit" in form else {}
@@ -141,6 +143,16 @@ def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: An
                     composites[name] = form["including"]
     common = _in_one_unit(found, units, common)
     return _related(found, terminal, ends, composites, common, frame.index, whole)
+
+
+def _refuse_second(name: str, form: Mapping[str, Any], defined: dict[str, str]) -> None:
+    """Refuse an endpoint that another definition has made already; ``defined`` says by which words, and is added to."""
+    made = {str(cause): f"as a cause of {name!r}" for cause in form["causes"]} if "causes" in form else {name: "by its own name"}
+    twice = [own for own in made if own in defined]
+    if twice:
+        first, second = defined[twice[0]], made[twice[0]]
+        raise ValueError(f"endpoint {twice[0]!r} is defined more than once, {first} and {second}; give one of them another name")
+    defined |= made
 
 
 def _in_one_unit(found: dict[str, dict[str, Array]], units: Mapping[str, str], common: str | None) -> str | None:

@@ -22,7 +22,7 @@ def parse_groups(groups: Any, n_rows: int, called: str = "groups") -> Integers:
     >>> parse_groups(["north", "south", "north"], 3)
     array([0, 1, 0])
     """
-    array = np.asarray(groups)
+    array = np.asarray(groups, dtype=object if isinstance(groups, list | tuple) else None)  # NumPy would turn a missing one into text
     if array.shape != (n_rows,):
         found = str(array.size) if array.ndim == 1 else f"an object of shape {array.shape}"
         raise TableError(f"{called} must say for each of {n_rows} rows to which group it belongs; found {found}")

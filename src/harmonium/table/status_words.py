@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.errors import EndpointWarning, TableError, warn
-from harmonium.table.frames import as_typed
+from harmonium.table.frames import as_typed, reads_as_number
 
-__all__ = ["probable_event", "refuse_unknown", "warn_of_others"]
+__all__ = ["probable_event", "refuse_unknown", "refuse_variants", "warn_of_others"]
 
 _EVENT = {"yes", "y", "true", "t", "ja", "oui", "si", "sí", "sim", "dead", "died", "deceased", "death", "exitus", "event", "observed"} | {
     "relapse", "relapsed", "recurrence", "recurred", "progression", "progressed", "metastasis", "failed", "failure", "broken", "positive"
@@ -51,6 +51,42 @@ def refuse_unknown(series: pd.Series, places: Any, distinct: Sequence[Any], even
                 column=series.name,
                 row=int(rows[0]),
             )
+
+
+def refuse_variants(
+    series: pd.Series, places: Any, distinct: Sequence[Any], meant: Any, *, others: Collection[Any] = (), typed: bool = True
+) -> None:
+    """Refuse "Dead" or "dead " where "dead" is meant: it would pass for a censored time. ``others`` mean something else.
+
+    What was ``typed`` on a command line is text, and 1 is then the same as "1"; otherwise it is not.
+
+    Examples
+    --------
+    >>> refuse_variants(pd.Series(["Dead", "Dead"], name="status"), np.array([0, 0]), ["Dead"], "dead")
+    Traceback (most recent call last):
+    harmonium.errors.TableError: column 'status' holds 'Dead' in row 0, not 'dead'; write 'Dead', as it stands there
+    """
+    for number, value in enumerate(distinct):
+        if value == meant or value in others or not _is_spelt_alike(value, meant) or (typed and reads_as_number(value)):
+            continue
+        row = int(np.flatnonzero(places == number)[0])
+        both = any(other == meant for other in distinct)
+        found = (
+            f", and {as_typed(meant)} elsewhere; use one spelling"
+            if both
+            else f", not {as_typed(meant)}; write {as_typed(value)}, as it stands there"
+        )
+        raise TableError(f"column {series.name!r} holds {as_typed(value)} in row {row}{found}", column=series.name, row=row)
+
+
+def _is_spelt_alike(value: Any, other: Any) -> bool:
+    """Whether two values differ in capitals and blanks only, or one is the text of the other, a number."""
+    if str(value).strip().casefold() == str(other).strip().casefold():
+        return True
+    if isinstance(value, str) == isinstance(other, str):
+        return False
+    text, number = (value, other) if isinstance(value, str) else (other, value)
+    return not isinstance(number, bool | np.bool_) and reads_as_number(text) and reads_as_number(number) and float(text) == float(number)
 
 
 def warn_of_others(column: Any, distinct: Sequence[Any], event_value: Any) -> None:
