@@ -124,6 +124,56 @@ def test_composites_are_taken_apart_and_parameters_renamed(study):
     assert model.fitted_.encoding.unit == "days"
 
 
+def test_composites_are_named_by_parameter_or_by_name(study):
+    adtte, *_ = study
+    names = {"PFS": "progression", "OS": "death"}
+    expected, *others = (
+        hm.read_adtte(adtte, parameters=names, terminal="death", including=including).y
+        for including in ({"progression": "death"}, {"PFS": "OS"}, {"PFS": "death"})
+    )
+    for found in others:
+        pd.testing.assert_frame_equal(found, expected)
+    for wrong in ({"PSF": "OS"}, {"PFS": "SO"}):
+        with pytest.raises(
+            TableError, match=r"including names '(PSF|SO)', which is neither a PARAMCD nor the name of an endpoint .*'death'"
+        ):
+            hm.read_adtte(adtte, parameters=names, terminal="death", including=wrong)
+
+
+def test_two_parameters_have_two_names(study):
+    with pytest.raises(TableError, match="PARAMCD 'PFS' and 'OS' have the same name, 'x'; give each a name of its own"):
+        hm.read_adtte(study[0], parameters={"PFS": "x", "OS": "x"})
+
+
+def test_what_tells_of_the_outcome_is_no_covariate(study):
+    adtte = study[0][study[0]["PARAMCD"] == "OS"]
+    outcome = ["AVALCAT1", "AVALCA1N", "CRIT1", "CRIT1FL", "DTYPE", "PARCAT1", "PARCAT2", "PARAMTYP", "EVNTDESC", "CNSRREAS", "ANL01FL"]
+    known = adtte.assign(**dict.fromkeys(outcome, "Y"), CNSMETS="N")
+    assert list(hm.read_adtte(known, terminal=()).X) == ["TRTP", "CNSMETS"]
+
+
+def test_a_subject_is_once_in_adsl(study):
+    adtte, adsl, *_ = study
+    twice = pd.concat([adsl, adsl[:1].assign(AGE=99)])
+    with pytest.raises(TableError, match="one row for each subject in ADSL; found 'ST-059' again in row 60"):
+        hm.read_adtte(adtte, twice)
+
+
+def test_blank_descriptions_are_none(study):
+    adtte, *_ = study
+    events = adtte[(adtte["CNSR"] == 0) & (adtte["PARAMCD"] == "OS")]
+    blank = hm.read_adtte(events.assign(EVNTDESC=" ", CNSDTDSC=""), terminal=())
+    assert set(blank.reasons["OS"]) == {"event"}
+
+
+def test_leaving_a_study_may_be_an_event(study):
+    adtte, *_ = study
+    left = adtte[adtte["PARAMCD"] == "OS"].assign(EVNTDESC=lambda own: np.where(own["CNSR"] == 0, "WITHDRAWAL BY SUBJECT", "IN STUDY"))
+    with pytest.warns(EndpointWarning, match="CNSR seems to be inverted.*EVNTDESC says 'WITHDRAWAL BY SUBJECT'"):
+        y = hm.read_adtte(left, terminal=()).y
+    np.testing.assert_array_equal(parse_endpoints(y).event[:, 0], left["CNSR"] == 0)
+
+
 def test_a_unit_may_stand_in_the_name_of_the_parameter(study):
     adtte, *_ = study
     own = adtte[adtte["PARAMCD"] == "PFS"].drop(columns="AVALU").assign(PARAM="Progression-Free Survival (Months)")
@@ -172,7 +222,15 @@ BAD = {
         lambda t: t.assign(AVALU=None, AVAL=t["AVAL"].where(t.index % 2 == 0)),
         "AVAL is missing in some rows, and AVALU does not say",
     ),
-    "a negative time": (lambda t: t.assign(AVAL=-1.0), "must not hold negative times"),
+    "a negative time": (lambda t: t.assign(AVAL=-1.0), "PARAMCD 'PFS': AVAL must not hold negative times; found -1 for subject 'ST-000'"),
+    "an end before the start": (
+        lambda t: t.assign(AVAL=np.nan, ADT=t["STARTDT"] - pd.Timedelta(days=9)),
+        "AVAL, from STARTDT to ADT, must not hold negative times; found -8 for subject 'ST-000'",
+    ),
+    "a unit that is no unit of time": (
+        lambda t: t.assign(AVALU="CYCLES", AVAL=t["AVAL"].where(t.index % 60 != 3)),
+        "PARAMCD 'OS': AVAL is missing for subject 'ST-003', and cannot be taken from dates, since its unit is 'CYCLES'",
+    ),
 }
 
 

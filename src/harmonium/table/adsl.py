@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from harmonium.errors import TableError
-from harmonium.table.frames import columns_of
+from harmonium.table.frames import columns_of, row_of
 
 __all__ = ["covariates_of"]
 
@@ -17,12 +17,27 @@ _IDENTIFIERS = {"STUDYID", "USUBJID", "SUBJID", "SITEID", "INVID", "INVNAM", "SR
 _DATES = re.compile(r".*(DT|DTM|DTC|TM|DTF|TMF|DY)$")
 _FLAGS = re.compile(r"(SAF|ITT|FAS|PPROT|COMPLT|RAND|ENRL|EVAL|MITT|SCREEN|ANL\d\d)(FL|FN)$")
 _AFTERWARDS = re.compile(r"(DTH|EOS|EOT|EOP|DCS|DCT|DCP|LST|TRTDUR|TRTE|TR\d\dE|AP\d\dE|CUMDOS|AVGDOS|DISCON|COMPL|DURDIS|DEATH).*")
-_OF_ADTTE = {"PARAM", "PARAMCD", "PARAMN", "PARCAT1", "AVAL", "AVALU", "AVALC", "CNSR", "EVNTDESC", "CNSDTDSC", "STARTDT", "ADT", "ADY"}
+_OF_ADTTE = re.compile(
+    r"PARAM(CD|N|TYP)?|PARCAT\d*N?|AVAL(U|C|CA?T?\d+N?)?|M?CRIT\d+.*|DTYPE|ANL\d.*|EVNT.*|CNS(R|DT|DESC).*|STARTDT|ADT|ADY"
+)  # CNSMETS are metastases of the central nervous system
 
 
-def covariates_of(frame: pd.DataFrame, subjects: Sequence[Any], chosen: Sequence[str] | None, subject: str) -> pd.DataFrame:
-    """A row for each subject, in order; by default of all columns that tell something about subjects beforehand."""
+def covariates_of(
+    frame: pd.DataFrame, subjects: Sequence[Any], chosen: Sequence[str] | None, subject: str, *, one_row_each: bool
+) -> pd.DataFrame:
+    """A row for each subject, in order; by default of all columns that tell something about subjects beforehand.
+
+    In ADSL there is one row for each, and a second is refused. In other datasets there may be more, and what differs among them is no
+    covariate.
+    """
     columns_of(frame, [subject])
+    row = row_of(frame[subject].duplicated()) if one_row_each else None
+    if row is not None:
+        raise TableError(
+            f"there must be one row for each subject in ADSL; found {frame[subject].iloc[row]!r} again in row {row}",
+            column=subject,
+            row=row,
+        )
     names = [str(name).upper() for name in chosen] if chosen is not None else _beforehand(frame, subject)
     columns_of(frame, names)
     lacking = [own for own in subjects if own not in set(frame[subject])]
@@ -45,7 +60,8 @@ def _beforehand(frame: pd.DataFrame, subject: str) -> list[str]:
     return [
         name
         for name in map(str, frame.columns)
-        if name not in _IDENTIFIERS | _OF_ADTTE | {subject}
+        if name not in _IDENTIFIERS | {subject}
+        and not _OF_ADTTE.fullmatch(name)
         and not _DATES.fullmatch(name)
         and not _FLAGS.fullmatch(name)
         and not _AFTERWARDS.fullmatch(name)

@@ -20,19 +20,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harmonium.errors import Problem, TableError, collecting_problems
+from harmonium.errors import EndpointWarning, Problem, TableError, collecting_problems, warn
 from harmonium.table.adsl import covariates_of
 from harmonium.table.dates import dates_of
 from harmonium.table.endpoints import endpoints
 from harmonium.table.files.opening import read_table
-from harmonium.table.frames import columns_of, numbers_of, row_of, to_pandas
+from harmonium.table.frames import columns_of, did_you_mean, numbers_of, row_of, to_pandas
 from harmonium.table.time_units import UNITS, unit_called
 from harmonium.typing import Array
 
 __all__ = ["Adtte", "read_adtte"]
 
 _SUBJECT, _PARAMETER, _STATUS = "USUBJID", "PARAMCD", "CNSR"
-_LIKE_CENSORED = re.compile(r"(?i)censor|alive|last (?:contact|known|seen|assess)|lost to|withdr|ongoing|no event|cut.?off|completed")
+_CENSORED = re.compile(r"(?i)censor|alive|last (?:contact|known|seen|assess)|ongoing|no event|cut.?off")
+_PERHAPS_CENSORED = re.compile(rf"{_CENSORED.pattern}|lost to|withdr|completed")  # which may be events of discontinuation
 _DESCRIPTIONS = ("EVNTDESC", "CNSDTDSC")
 
 
@@ -82,7 +83,7 @@ def read_adtte(
     terminal : str or tuple of str, optional
         As in :func:`harmonium.endpoints`.
     including : mapping, optional
-        Composites, and the terminal endpoint that is a part of each: ``{"PFS": "OS"}``.
+        Composites, and the terminal endpoint that is a part of each: ``{"PFS": "OS"}``, each by its ``PARAMCD`` or by its name.
 
     Returns
     -------
@@ -109,6 +110,7 @@ def read_adtte(
     table = _dataset(adtte)
     columns_of(table, [_SUBJECT, _PARAMETER, _STATUS])
     names = _names(table, parameters)
+    composites = _composites(names, including or {})
     taken = table[table[_PARAMETER].isin(list(names))]
     _refuse_repeated(taken)
     subjects = list(dict.fromkeys(taken[_SUBJECT]))
@@ -123,9 +125,10 @@ def read_adtte(
                 reasons[name] = _reasons(rows)
                 definitions[name] = {"time": f"{name} (AVAL)", "event": f"{name} (event)"}
                 definitions[name] |= {"unit": own_unit} if own_unit else {}
-                definitions[name] |= {"including": including[name]} if including and name in including else {}
+                definitions[name] |= {"including": composites[name]} if name in composites else {}
         with problems.catching():
-            X = covariates_of(table if adsl is None else _dataset(adsl), subjects, covariates, _SUBJECT)
+            own = table if adsl is None else _dataset(adsl)
+            X = covariates_of(own, subjects, covariates, _SUBJECT, one_row_each=adsl is not None)
     y = endpoints(wide, terminal=terminal, unit=unit, **definitions)
     return Adtte(X, y, reasons)
 
@@ -143,7 +146,30 @@ def _names(table: pd.DataFrame, parameters: Sequence[str] | Mapping[str, str] | 
     missing = [code for code in chosen if code not in found]
     if missing:
         raise TableError(Problem(f"there is no PARAMCD {code!r}; there are {', '.join(map(repr, found))}", _PARAMETER) for code in missing)
-    return {code: parameters[code] if isinstance(parameters, Mapping) else str(code) for code in chosen}
+    names = {code: parameters[code] if isinstance(parameters, Mapping) else str(code) for code in chosen}
+    for code, name in names.items():
+        alike = [other for other, own in names.items() if own == name]
+        if alike[0] != code:
+            raise TableError(
+                f"PARAMCD {alike[0]!r} and {code!r} have the same name, {name!r}; give each a name of its own", column=_PARAMETER
+            )
+    return names
+
+
+def _composites(names: Mapping[str, str], including: Mapping[str, str]) -> dict[str, str]:
+    """What each composite includes, by the names of endpoints; both may be given by name or by ``PARAMCD``."""
+
+    def named(given: str) -> str:
+        if given not in names.values() and given not in names:
+            known = dict.fromkeys([*names, *names.values()])
+            raise TableError(
+                f"including names {given!r}, which is neither a PARAMCD nor the name of an endpoint{did_you_mean(str(given), known)}; "
+                f"there are {', '.join(map(repr, known))}",
+                column=_PARAMETER,
+            )
+        return given if given in names.values() else names[given]
+
+    return {named(composite): named(part) for composite, part in including.items()}
 
 
 def _refuse_repeated(taken: pd.DataFrame) -> None:
@@ -169,9 +195,26 @@ def _times(code: str, rows: pd.DataFrame) -> tuple[pd.Series, str | None]:
     if has_dates and lacking.any():
         if unit is None and not lacking.all():
             raise TableError(f"PARAMCD {code!r}: AVAL is missing in some rows, and AVALU does not say in which unit it is in the others")
-        unit = unit or "days"
-        aval = np.where(lacking, _days(rows) / UNITS.get(unit, np.nan), aval)
+        unit, days = unit or "days", _days(rows)
+        row = row_of(lacking & ~np.isnan(days))
+        if row is not None and unit not in UNITS:
+            raise TableError(
+                f"PARAMCD {code!r}: AVAL is missing for subject {rows.index[row]!r}, and cannot be taken from dates, since its unit is "
+                f"{unit!r}; use one of {', '.join(UNITS)}",
+                column="AVAL",
+            )
+        aval = np.where(lacking, days / UNITS.get(unit, np.nan), aval)
+    _refuse_impossible(code, rows, aval)
     return pd.Series(aval, index=rows.index), unit
+
+
+def _refuse_impossible(code: str, rows: pd.DataFrame, times: Array) -> None:
+    """Refuse times that are negative or infinite."""
+    for wrong, rule in ((times < 0.0, "must not hold negative times"), (np.isinf(times), "must hold finite times")):
+        row = row_of(wrong)
+        if row is not None:
+            taken = "AVAL" if "AVAL" in rows and not np.isnan(numbers_of(rows["AVAL"])[row]) else "AVAL, from STARTDT to ADT,"
+            raise TableError(f"PARAMCD {code!r}: {taken} {rule}; found {times[row]:g} for subject {rows.index[row]!r}", column="AVAL")
 
 
 def _stated_unit(code: str, rows: pd.DataFrame) -> str | None:
@@ -206,24 +249,42 @@ def _events(code: str, rows: pd.DataFrame, times: pd.Series) -> pd.Series:
             f"{status[row]:g} for subject {rows.index[row]!r}",
             column=_STATUS,
         )
-    _refuse_inverted(code, rows, status == 0.0)
+    _check_inverted(code, rows, status == 0.0)
     return pd.Series(np.where(np.isnan(status), np.nan, status == 0.0), index=rows.index)
 
 
-def _refuse_inverted(code: str, rows: pd.DataFrame, event: Any) -> None:
-    """Refuse a ``CNSR`` that is 0 where descriptions speak of censoring, and not where they speak of events."""
+def _check_inverted(code: str, rows: pd.DataFrame, event: Any) -> None:
+    """Refuse a ``CNSR`` that is 0 where descriptions speak of censoring, and not where they speak of events; doubt it where they may."""
     for column in _DESCRIPTIONS:
-        if column not in rows or not rows[column].notna().any():
+        if column not in rows:
             continue
-        filled = rows[column].notna().to_numpy()
-        like = rows[column].astype(str).str.contains(_LIKE_CENSORED).to_numpy() & filled if column == "EVNTDESC" else filled
-        if like[event].sum() > 0.5 * max(1, int(event.sum())) and like[event].mean() > (like[~event].mean() if (~event).any() else 0.0):
+        texts = _written(rows[column])
+        filled = texts.notna().to_numpy()
+        for words in (_CENSORED, _PERHAPS_CENSORED):
+            like = texts.astype(str).str.contains(words).to_numpy() & filled if column == "EVNTDESC" else filled
+            if not _mostly_of_events(like, event):
+                continue
             row = int(np.flatnonzero(like & event)[0])
-            raise TableError(
+            message = (
                 f"PARAMCD {code!r}: CNSR seems to be inverted: it is 0, which means an event, for subject {rows.index[row]!r}, of whom "
-                f"{column} says {rows[column].iloc[row]!r}; if 1 means an event, write adtte.assign(CNSR=1 - adtte['CNSR'])",
-                column=_STATUS,
+                f"{column} says {texts.iloc[row]!r}; if 1 means an event, write adtte.assign(CNSR=1 - adtte['CNSR'])"
             )
+            if words is _CENSORED:
+                raise TableError(f"{message}; if 0 does, leave {column} out: adtte.drop(columns={column!r})", column=_STATUS)
+            warn(message, EndpointWarning)
+
+
+def _mostly_of_events(like: Any, event: Any) -> bool:
+    """Whether descriptions that speak of censoring are those of most events, and of fewer censored times."""
+    return bool(
+        like[event].sum() > 0.5 * max(1, int(event.sum())) and like[event].mean() > (like[~event].mean() if (~event).any() else 0.0)
+    )
+
+
+def _written(series: pd.Series) -> pd.Series:
+    """Text, of which nothing but blanks is missing."""
+    texts = series.astype(object)
+    return texts.where(texts.notna() & (texts.astype(str).str.strip() != ""), None)
 
 
 def _reasons(rows: pd.DataFrame) -> pd.Series:
@@ -232,5 +293,6 @@ def _reasons(rows: pd.DataFrame) -> pd.Series:
     out = pd.Series(["event" if code == 0.0 else None if np.isnan(code) else f"censored ({code:g})" for code in status], index=rows.index)
     for column in reversed(_DESCRIPTIONS):
         if column in rows:
-            out = rows[column].astype(object).where(rows[column].notna(), out)
+            texts = _written(rows[column])
+            out = texts.where(texts.notna(), out)
     return out
