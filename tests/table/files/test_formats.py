@@ -12,6 +12,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.cli import main
+from harmonium.errors import TableError
 from harmonium.table.files.opening import open_table, read_table
 from tests.processes import COMMAND, ENVIRONMENT
 from tests.table.files.sas import write_sas7bdat
@@ -210,6 +211,38 @@ def test_rows_and_columns_of_a_sheet_that_are_only_formatted_are_left_out(tmp_pa
     frame = pd.DataFrame({"a": [1, 2, None, None], "b": ["x", None, None, None], None: [None] * 4})
     frame.to_excel(tmp_path / "a.xlsx", index=False)
     assert read_table(tmp_path / "a.xlsx").shape == (2, 2)
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_none_is_a_word_in_every_format(tmp_path, write):
+    frame = pd.DataFrame({"prior": ["None", "null", "Surgery", None], "age": [61, 58, 70, 49]})
+    assert read_table(tmp_path / write(frame, tmp_path))["prior"].tolist() == ["None", "null", "Surgery", None]
+
+
+@pytest.mark.parametrize("write", [comma, excel])
+def test_words_for_a_missing_value(tmp_path, write):
+    words = ["NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "."]
+    found = read_table(tmp_path / write(pd.DataFrame({"bmi": [24.5, *words], "stage": ["II", *words]}, dtype=object), tmp_path))
+    assert (found["bmi"].dtype, found.notna().sum().tolist()) == (np.dtype(float), [1, 1])
+
+
+def of_cells(path, rows):
+    pd.DataFrame(rows, dtype=object).to_excel(path, index=False, header=False)
+    return path
+
+
+def test_names_in_excel_may_stand_below_empty_rows(tmp_path):
+    rows = [[None, None, None], [None, None, None], ["age", "arm", "bmi"], [61, "A", 24.5], [58, "B", None]]
+    found = read_table(of_cells(tmp_path / "a.xlsx", rows))
+    pd.testing.assert_frame_equal(found, pd.DataFrame({"age": [61, 58], "arm": ["A", "B"], "bmi": [24.5, None]}), check_dtype=False)
+    alone = read_table(of_cells(tmp_path / "b.xlsx", [[None], ["age"], [61], [58]]))
+    assert (list(alone), alone["age"].tolist()) == (["age"], [61, 58])
+
+
+def test_a_value_beside_the_table_in_excel_is_refused_with_its_row(tmp_path):
+    path = of_cells(tmp_path / "a.xlsx", [["age", "arm", None], [61, "A", None], [58, "B", "check this"]])
+    with pytest.raises(TableError, match=r"a\.xlsx: row 3 of the sheet holds 'check this' to the right of the last column that has a name"):
+        read_table(path)
 
 
 def sheet_twice(path):

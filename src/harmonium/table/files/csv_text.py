@@ -15,6 +15,7 @@ import pandas as pd
 from harmonium.errors import FileWarning, Problem, TableError, warn
 from harmonium.table.files.dialect import Dialect
 from harmonium.table.files.sources import Source
+from harmonium.table.files.types import MISSING
 
 __all__ = ["lines_of_rows", "read_csv", "read_csv_parts"]
 
@@ -95,7 +96,8 @@ def _settings(dialect: Dialect, text: Collection[str]) -> dict[str, Any]:
         "sep": dialect.separator,
         "decimal": dialect.decimal,
         "skipinitialspace": True,
-        "na_values": ["."],  # as SAS and Stata write a missing number
+        "keep_default_na": False,
+        "na_values": list(MISSING),
         "float_precision": "round_trip",
         "low_memory": False,
     }

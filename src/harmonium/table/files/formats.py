@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from harmonium.errors import require_package
+from harmonium.errors import TableError, require_package
 from harmonium.table.files.csv_text import lines_of_rows, read_csv, read_csv_parts
 from harmonium.table.files.dialect import Dialect
 from harmonium.table.files.names import require_columns, unique_names
 from harmonium.table.files.sources import Source
-from harmonium.table.files.types import labelled, usual_types
+from harmonium.table.files.types import MISSING, labelled, usual_types
+from harmonium.table.frames import as_typed
 
 __all__ = ["PART_ROWS", "CsvFile", "ExcelFile", "FeatherFile", "ParquetFile", "Part", "StatisticalFile", "TableFile"]
 
@@ -155,7 +157,7 @@ class FeatherFile(TableFile):
 
 @dataclass(frozen=True)
 class ExcelFile(TableFile):
-    """A sheet of an Excel file: by default the first, whose first row has the names."""
+    """A sheet of an Excel file: by default the first, whose first row that is not empty has the names."""
 
     sheet: str
     content: pd.DataFrame = field(compare=False, repr=False)
@@ -169,13 +171,12 @@ class ExcelFile(TableFile):
         try:
             with pd.ExcelFile(source.path, engine="openpyxl") as file:
                 chosen = _sheet(source.called, list(file.sheet_names), sheet)
-                header = file.parse(chosen, header=None, nrows=1)
-                frame = file.parse(chosen, header=0)
+                above, written = _header(source.called, file, chosen)
+                frame = file.parse(chosen, skiprows=above + 1, na_values=list(MISSING), **_CELLS)
         except (BadZipFile, KeyError, OSError) as error:
             raise ValueError(f"{source.called} is not an Excel file, or damaged ({error})") from error
-        if header.empty:
-            raise ValueError(f"{source.called} is empty")
-        written = list(header.iloc[0])
+        _refuse_beyond(source.called, frame.iloc[:, len(written) :], above + 2)
+        frame = frame.reindex(columns=range(len(written)))
         frame.columns = [f"Unnamed: {place}" if pd.isna(name) else str(name).strip() for place, name in enumerate(written)]
         unnamed = [place for place, name in enumerate(written) if pd.isna(name) and frame.iloc[:, place].isna().all()]
         frame = frame.iloc[:, [place for place in range(len(written)) if place not in unnamed]]
@@ -188,6 +189,32 @@ class ExcelFile(TableFile):
 
     def _read(self, columns: Sequence[str], text: Collection[str], codes: Collection[str]) -> pd.DataFrame:
         return self.content
+
+
+_CELLS: dict[str, Any] = {"header": None, "keep_default_na": False}
+_FIRST_ROWS = 100  # among which the names probably are
+
+
+def _header(called: str, file: pd.ExcelFile, sheet: str) -> tuple[int, list[Any]]:
+    """How many empty rows are above the names, and the names until the last."""
+    for n_rows in (_FIRST_ROWS, None):
+        filled = (cells := file.parse(sheet, nrows=n_rows, dtype=object, na_values=[""], **_CELLS)).notna().to_numpy()
+        if filled.any():
+            above = int(filled.any(axis=1).argmax())
+            return above, list(cells.iloc[above, : int(np.flatnonzero(filled[above])[-1]) + 1])
+    raise ValueError(f"{called} is empty")
+
+
+def _refuse_beyond(called: str, cells: pd.DataFrame, first_row: int) -> None:
+    """Refuse values to the right of the last column that has a name; rows of a sheet are counted from one."""
+    wrong = cells.notna().to_numpy()
+    if wrong.any():
+        row = int(wrong.any(axis=1).argmax())
+        value = cells.iloc[row, int(wrong[row].argmax())]
+        raise TableError(
+            f"{called}: row {first_row + row} of the sheet holds {as_typed(value)} to the right of the last column that has a name; "
+            "give that column a name, or delete it"
+        )
 
 
 def _sheet(called: str, sheets: Sequence[str], asked: str | None) -> str:

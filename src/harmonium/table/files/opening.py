@@ -69,7 +69,9 @@ def read_table(path: str | Path, *, codes: Any = ()) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Numbers that are all whole are whole numbers, and empty text is missing, so that all formats give the same table.
+        Numbers that are all whole are whole numbers, and empty text is missing, so that all formats give the same table. In CSV and Excel,
+        which have no other way to write it, ``NA``, ``N/A``, ``n/a``, ``#N/A``, ``NaN``, ``nan``, ``NULL`` and ``.`` are missing, too;
+        ``None`` is a word like any other.
 
     Examples
     --------

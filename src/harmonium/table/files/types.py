@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-__all__ = ["labelled", "usual_types"]
+__all__ = ["MISSING", "labelled", "usual_types"]
+
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", ".")
+"""What is written for a missing value in CSV and Excel, by R, people, Excel, Python, databases, SAS and Stata. "None" is a word."""
 
 _LARGEST = 2.0**53  # beyond, not every whole number has a float of its own
 
