@@ -25,7 +25,7 @@ from benchmarks.large_fit import cohort
 from benchmarks.rows import _memory
 
 _PARTITION_ROWS = 50_000
-_ENDPOINTS = {name: (f"{name}_time", f"{name}_event") for name in ("first", "second")}
+_ENDPOINTS: dict[str, Any] = {name: (f"{name}_time", f"{name}_event") for name in ("first", "second")}
 _COVARIATES = [f"x{i}" for i in range(15)]
 
 

@@ -103,10 +103,10 @@ def test_the_command_prints_the_table_and_the_same_as_json(run, csv, tmp_path):
 
 @pytest.mark.slow
 def test_the_forest_takes_part():
-    from harmonium.studies.files import module_at
+    from harmonium.studies.files import models_at
 
     X, y = hm.datasets.load_nvalt8()
-    forest = module_at(str(ROOT / "benchmarks/forest.py")).MODELS["random survival forest"]
+    forest = models_at(str(ROOT / "benchmarks/forest.py"), "MODELS")["random survival forest"]
     found = compare(X, y, models={"Kaplan-Meier": KaplanMeier(), "forest": forest}, n_folds=2)
     assert found.loc[("os", "forest"), "concordance"] > 0.5
 
@@ -130,3 +130,10 @@ def test_completion_knows_the_commands():
         [sys.executable, "-m", "harmonium.cli"], env={**ENVIRONMENT, **environment}, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["predict"]
+
+
+def test_a_file_without_models_is_refused(run, csv, tmp_path):
+    (tmp_path / "empty.py").write_text("RIVALS = {}\n")
+    done = run("compare", csv, *UNORDERED, "--drop", "patient", "--rivals", tmp_path / "empty.py")
+    assert done.code == 2
+    assert "empty.py must define MODELS, a dictionary of models by name; found none" in done.err

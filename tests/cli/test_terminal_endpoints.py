@@ -98,7 +98,38 @@ def test_causes(table):
 def test_mistakes(table, text, message):
     df = pd.read_csv(table)
     with pytest.raises(ValueError, match=message):
-        EndpointReader([text], df.columns, ()).read(df)
+        read_and_checked(text, df)
+
+
+def read_and_checked(text, df):
+    reader = EndpointReader([text], df.columns, ())
+    reader.read(df)
+    reader.check(to_fit=True)
+
+
+def test_new_rows_need_not_have_every_cause(table):
+    """One patient, or a part of a long table; several values that mean none are refused all the same, across parts too."""
+    df = pd.read_csv(table)
+    text = "first=rfs,why,causes=relapse:relapse/death:dead"
+    reader = EndpointReader([text], df.columns)
+    assert not parse_endpoints(reader.read(df[df["why"] == "relapse"][:1])).event[:, 1].any()
+    reader.check()
+    reader = EndpointReader([text], df.columns)
+    for word in ("alive", "lost"):
+        reader.read(df[:1].assign(why=word))
+    with pytest.raises(ValueError, match="'alive', 'lost', which are no causes"):
+        reader.check()
+
+
+def test_what_is_complete_keeps_its_terminal_endpoint(table):
+    """So that a missing column is the only thing that is wrong."""
+    df = pd.read_csv(table)
+    texts = ["rec=rfs,failed,including=death", "death=os,dead", "other=no_such,dead"]
+    reader = EndpointReader(texts, df.columns, ("death",))
+    assert reader.complete(df.columns).names == ["rec", "death"]
+    assert parse_endpoints(reader.complete(df.columns).read(df)).terminal == ("death",)
+    without = [column for column in df.columns if column != "os"]
+    assert reader.complete(without).names == []
 
 
 def test_readers_of_parts_do_not_warn(table, recwarn):

@@ -265,3 +265,28 @@ def test_what_is_prepared_does_not_travel_but_is_counted():
 def test_weights_are_refused(client):
     with pytest.raises(ValueError, match="rows of a Dask DataFrame cannot have weights"):
         hd.DaskSurvivalHarmonium(1, client=client).fit(None, None, sample_weight=[1.0])
+
+
+def test_the_unit_of_time_is_kept(client):
+    frame = cohort(300)
+    y = hd.endpoints(cut(frame, 100, 200), unit="months", terminal=(), **DEFINITIONS)
+    model = hd.DaskSurvivalHarmonium(1, trainer=QUICK, random_state=0, client=client).fit(cut(frame, 100, 200)[COVARIATES], y)
+    assert model.fitted_.encoding.unit == "months"
+    days = cut(frame.assign(os_mth=frame["os_mth"] * 365.25 / 12.0, rfs_mth=frame["rfs_mth"] * 365.25 / 12.0), 100, 200)
+    found = [
+        hd.evaluate(model, cut(frame, 100, 200)[COVARIATES], observed, likelihood=False)
+        for observed in (y, hd.endpoints(days, unit="days", **DEFINITIONS))
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+def test_partitions_in_different_units_are_refused():
+    frame = cohort(60)
+    parts = [hm.endpoints(frame[:30], unit="months", **DEFINITIONS), hm.endpoints(frame[30:], unit="days", **DEFINITIONS)]
+    found = partitions.merge_summaries(
+        [
+            partitions.summarise(frame[COVARIATES][rows], y, {}, k)
+            for k, (rows, y) in enumerate(zip((slice(30), slice(30, None)), parts, strict=True))
+        ]
+    )
+    assert "found months and days" in found.problems[0].message

@@ -15,6 +15,8 @@ from harmonium.metrics import (
     integrated_incidence_brier_score,
     state_brier_score,
 )
+from harmonium.table.course import Course
+from harmonium.table.endpoints import parse_endpoints
 
 AT = np.array([1.0, 2.5, 4.0, 6.0])
 
@@ -92,3 +94,51 @@ def test_evaluate_and_scorers_agree():
     score = scorers.neg_integrated_incidence_brier_score_scorer(model, X, y, endpoint="recurrence")
     assert score == pytest.approx(-row["integrated_brier_score"], rel=1e-12)
     assert scorers.competing_concordance_scorer(model, X, y, endpoint="recurrence") == pytest.approx(row["concordance_ipcw"], rel=1e-12)
+
+
+def late(df):
+    return hm.endpoints(
+        df.assign(since=0.5 * df["time"]), first={"time": "time", "cause": "cause", "causes": {"relapse": 1, "death": 2}, "entry": "since"}
+    )
+
+
+def test_late_entry_is_refused():
+    """Incidences would have to be those given that there was no event until then."""
+    df = table()
+    y, incidence = late(df), np.full((len(df), AT.size), 0.3)
+    for score in (incidence_brier_score, integrated_incidence_brier_score):
+        with pytest.raises(ValueError, match="'relapse' cannot be scored where subjects entered late"):
+            score(y, incidence, AT)
+    with pytest.raises(ValueError, match="entered late"):
+        competing_concordance(y, incidence[:, 0])
+    with pytest.raises(ValueError, match="entered late"):
+        state_brier_score(y, {}, AT)
+
+
+def test_nothing_is_said_beyond_follow_up():
+    df = table()
+    y, times = endpoints(df), np.array([2.0, 1000.0])
+    incidence = np.full((len(df), 2), 0.3)
+    with pytest.warns(hm.metrics.MetricWarning, match="1 of 2 times"):
+        found = incidence_brier_score(y, incidence, times)
+    assert np.isfinite(found[0])
+    assert np.isnan(found[1])
+    with pytest.warns(hm.metrics.MetricWarning, match="1 of 2 times"):
+        found = state_brier_score(y, dict.fromkeys(labels(y), incidence), times)
+    assert np.isfinite(found[0])
+    assert np.isnan(found[1])
+
+
+def labels(y):
+    known = parse_endpoints(y)
+    course = Course(known.names, known.terminal)
+    return [course.label(path) for path in course.paths]
+
+
+def test_predictions_of_other_times_are_refused():
+    df = table()
+    with pytest.raises(ValueError, match="incidence must have a row for each of 200 subjects and a column for each time"):
+        incidence_brier_score(endpoints(df), np.full((len(df), 3), 0.3), [2.0])
+    wrong = {label: np.zeros((len(df), 3)) for label in labels(endpoints(df))}
+    with pytest.raises(ValueError, match="must have 200 rows and 1 times"):
+        state_brier_score(endpoints(df), wrong, [2.0])

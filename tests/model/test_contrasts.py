@@ -190,3 +190,18 @@ def test_endpoints_that_know_nothing_of_each_other_have_a_win_ratio():
     found = model.win_ratio(X[:40], "arm", ("CP/CG", "CP/CG+N"), until=36.0, order=["os", "rfs"])["estimate"]
     assert found[["wins", "losses", "ties"]].sum() == pytest.approx(1.0)
     assert found["wins by os"] + found["wins by rfs"] == pytest.approx(found["wins"])
+
+
+def test_groups_of_counted_pairs_are_checked():
+    y = hm.endpoints(pd.DataFrame({"t": [1.0, 2.0, 3.0], "e": [1, 1, 0]}), death=("t", "e"))
+    for group, message in (
+        ([0.0, np.nan, 1.0], "missing in row 1"),
+        (["a", "b", "b"], "compare with one of them, such as == 'a'"),
+        ([1, 1, 1], "group is 1 in all of them"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            count_wins(y, group, order=["death"])
+    with pytest.raises(hm.errors.TableError, match="in another order than those of y"):
+        count_wins(y, pd.Series([True, False, True], index=[2, 1, 0]), order=["death"])
+    expected = count_wins(y, [False, True, True], order=["death"])
+    pd.testing.assert_frame_equal(count_wins(y, [0, 1, 1], order=["death"]), expected)

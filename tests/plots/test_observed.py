@@ -70,3 +70,9 @@ def test_missing_groups_are_shown_and_too_many_refused():
         hm.plots.observed(y, by=X["age"])
     with pytest.raises(ValueError, match="a group for each of 200 rows; found 3"):
         hm.plots.observed(y, by=pd.Series([1, 2, 3]))
+
+
+def test_groups_in_another_order_are_refused():
+    X, y = hm.datasets.load_nvalt8()
+    with pytest.raises(hm.errors.TableError, match=r"by.loc\[y.index\]"):
+        hm.plots.observed(y[::-1], endpoint="os", by=X["stage"])

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import harmonium as hm
@@ -40,6 +41,16 @@ def test_incidence_is_drawn_over_aalen_johansen(model, study):
     ax = hm.plots.incidence(model, X, y, endpoint="metastases", by="arm")
     assert len(ax.lines) >= 4
     plt.close()
+
+
+def test_groups_may_be_missing_and_must_be_columns(model, study):
+    X, y = study
+    some = X.assign(kind=pd.array([1, 2, None] * (len(X) // 3) + [1] * (len(X) % 3), dtype="Int64"))
+    assert len(hm.plots.incidence(model, some, y, endpoint="metastases", by="kind").lines) == 4
+    plt.close()
+    with pytest.raises(ValueError, match="knd"):
+        hm.plots.incidence(model, some, y, endpoint="metastases", by="knd")
+    plt.close("all")
 
 
 def test_figures_that_would_mislead_are_refused(model, study):

@@ -59,9 +59,11 @@ def run(
 
     terminal: Terminal = context.obj
     roles = dict(pair("--role", "COLUMN=ROLE", text) for text in role or [])
+    from harmonium.studies.files import models_at
+
+    further = {} if rivals is None else models_at(rivals, "MODELS")
     X, y, _ = training_table(data, endpoint, ends, unit, drop or [], roles)
     from harmonium.studies.comparison import compare, usual_models  # takes longer than all messages above
-    from harmonium.studies.files import module_at
     from harmonium.table.encoding import Encoding
     from harmonium.table.endpoints import parse_endpoints
 
@@ -70,8 +72,7 @@ def run(
     if find_spec("lifelines") is None:
         terminal.warn("Cox regression is left out: it needs lifelines, pip install 'harmonium[bench]'")
         del models["Cox"]
-    if rivals is not None:
-        models |= module_at(rivals).MODELS
+    models |= further
     with terminal.steps("comparing", len(models) * folds) as done:
         found = compare(X, y, models=models, n_folds=folds, random_state=seed, done=done)
     _show(terminal, found, len(X), folds)

@@ -114,13 +114,17 @@ class EndpointReader:
     def codes(self) -> list[str]:
         """Columns to be read as codes, where a file has labels for these: all but those of which the user has named a value."""
         labelled = {own.columns["event"] for own in self._definitions if own.event_value is not None}
+        labelled |= {own.columns["cause"] for own in self._definitions if not all(_is_number(text) for _, text in own.causes)}
         return [column for column in self.columns if column not in labelled]
 
     def complete(self, columns: Collection[str]) -> EndpointReader:
         """The same, for those endpoints whose columns are all there."""
         out = EndpointReader([], columns)
-        out._definitions = [own for own in self._definitions if set(own.columns.values()) <= set(columns)]
+        there = [own for own in self._definitions if set(own.columns.values()) <= set(columns)]
+        names = {name for own in there for name in own.names}
+        out._definitions = [own for own in there if own.including is None or own.including in names or own.including not in self.names]
         out._unit, out._seen = self._unit, self._seen
+        out._terminal = None if self._terminal is None else [name for name in self._terminal if name in out.names or name not in self.names]
         return out
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -133,10 +137,14 @@ class EndpointReader:
         composites = {own.name: own.including for own in self._definitions if own.including is not None}
         return related(pd.concat(parts, axis=1), self._terminal, composites, self._unit, whole=self._terminal is None)
 
-    def check(self) -> None:
-        """After all parts: refuse a value that is said to mean an event but never occurs."""
+    def check(self, *, to_fit: bool = False) -> None:
+        """After all parts: refuse a value that is said to mean an event but never occurs; and, of a table to fit, a cause that does not."""
         for definition in self._definitions:
             found = self._seen[definition.name]
+            if definition.causes and to_fit:
+                _refuse_absent(list(found), definition)
+            if definition.causes:
+                _refuse_others(list(found), definition)
             if definition.event_value is not None and len(found) > 1 and not any(_equals(v, definition.event_value) for v in found):
                 shown = ", ".join(sorted(map(as_typed, found))[:5])
                 column = definition.columns["event"]
@@ -149,6 +157,7 @@ class EndpointReader:
         own = frame[list(dict.fromkeys(definition.columns.values()))].copy()
         if definition.causes:
             column = definition.columns["cause"]
+            self._seen[definition.name].update(distinct_values(own[column])[1][:100])
             own[column] = _codes(own[column], definition)
             codes = {name: number for number, (name, _) in enumerate(definition.causes, start=1)}
             return endpoints_of_part(own, {definition.name: {**definition.form, "causes": codes, "censored": 0}}, unit=self._of(definition))
@@ -206,18 +215,40 @@ def _ends_of(encoding: Encoding, names: Collection[str]) -> tuple[str, ...]:
 def _codes(series: pd.Series, definition: _Definition) -> pd.Series:
     """The number of the cause from 1 on, 0 for censored, NaN where nothing is written."""
     places, distinct = distinct_values(series)
-    meaning = [next((k for k, (_, text) in enumerate(definition.causes, start=1) if _equals(value, text)), 0) for value in distinct]
-    for number, (name, text) in enumerate(definition.causes, start=1):
-        if number not in meaning:
-            shown = ", ".join(sorted(map(as_typed, distinct))[:6])
-            raise ValueError(f"column {series.name!r} never holds {text!r}, the code of cause {name!r}; it holds {shown}")
-    others = [value for value, number in zip(distinct, meaning, strict=True) if number == 0]
-    if len(others) > 1:
-        shown = ", ".join(map(as_typed, others[:4]))
-        raise ValueError(
-            f"column {series.name!r} holds {shown}, which are no causes, and only one of them can mean censored; name all causes"
-        )
+    meaning = [_number_of(value, definition) for value in distinct]
     return pd.Series(np.array([*meaning, np.nan], dtype=np.float64)[places], index=series.index)
+
+
+def _number_of(value: Any, definition: _Definition) -> int:
+    """Of the cause that a value stands for, from 1 on; 0 for none."""
+    return next((number for number, (_, text) in enumerate(definition.causes, start=1) if _equals(value, text)), 0)
+
+
+def _refuse_absent(values: list[Any], definition: _Definition) -> None:
+    """Causes that do not occur."""
+    for name, text in definition.causes:
+        if not any(_equals(value, text) for value in values):
+            shown = ", ".join(sorted(map(as_typed, values))[:6])
+            raise ValueError(f"column {definition.columns['cause']!r} never holds {text!r}, the code of cause {name!r}; it holds {shown}")
+
+
+def _refuse_others(values: list[Any], definition: _Definition) -> None:
+    """Several values that stand for no cause."""
+    others = [value for value in values if _number_of(value, definition) == 0]
+    if len(others) > 1:
+        shown = ", ".join(sorted(map(as_typed, others))[:4])
+        raise ValueError(
+            f"column {definition.columns['cause']!r} holds {shown}, which are no causes, and only one of them can mean censored; name all "
+            "causes"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def require_endpoints(names: Iterable[str], known: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ def training_rows(
     with collecting_problems() as problems:
         with problems.catching():
             y = reader.read(frame)
-            reader.check()
+            reader.check(to_fit=True)
         if problems:  # otherwise the covariates are looked at when the encoding is learned
             for name in X.columns:
                 with problems.catching():

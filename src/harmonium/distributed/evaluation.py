@@ -19,7 +19,7 @@ from harmonium.distributed.frames import single_threaded
 from harmonium.metrics.brier import IntegratedBrier
 from harmonium.metrics.evaluation import endpoint_log_likelihood, evaluation_row, mean_log_likelihood
 from harmonium.metrics.observed import place_of, right_censored
-from harmonium.metrics.predictions import Predictions
+from harmonium.metrics.predictions import Predictions, in_unit_of, unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.table.endpoints import Endpoints, parse_endpoints
@@ -52,7 +52,7 @@ def evaluate(
     for the distribution of the censoring, 40 bytes for each distinct time. A sample of a million rows is enough for three digits.
     """
     require_paired(X, y)
-    known = _gathered(y)
+    known = _gathered(model, y)
     names = known.names if endpoints is None else (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
     places = [place_of(known.names, name) for name in names]
     observed = [right_censored(known, name) for name in names]
@@ -71,11 +71,12 @@ def evaluate(
     return pd.DataFrame(rows, index=pd.Index(names, name="endpoint"))
 
 
-def _gathered(y: Any) -> Endpoints:
-    """What is known of the endpoints in all rows."""
-    parts: list[Endpoints] = list(dask.compute(*(dask.delayed(parse_endpoints)(part) for part in y.to_delayed())))
+def _gathered(model: SurvivalModel, y: Any) -> Endpoints:
+    """What is known of the endpoints in all rows, in the unit of the model."""
+    read: list[Endpoints] = list(dask.compute(*(dask.delayed(parse_endpoints)(part) for part in y.to_delayed())))
+    parts = [part.in_unit(unit_of(model)) for part in read if len(part.lower)] or read[:1]
     lower, upper, entry = (np.concatenate([getattr(part, column) for part in parts]) for column in ("lower", "upper", "entry"))
-    if parts[0].terminal:
+    if any(part.terminal for part in parts):
         raise ValueError("evaluate does not take a Dask DataFrame where an endpoint is terminal; evaluate in memory")
     return replace(parts[0], lower=lower, upper=upper, entry=entry)
 
@@ -85,7 +86,7 @@ def _answers(X: pd.DataFrame, y: pd.DataFrame, asked: Any) -> list[tuple[Array, 
     model, questions, likelihood = asked
     if not len(X):
         return []
-    known = parse_endpoints(y)
+    known = in_unit_of(model, y)
     if len(X) != len(known.lower):
         raise ValueError(f"X and y must have as many rows in every partition; found {len(X)} and {len(known.lower)}")
     predictions, out = Predictions(model, X), []

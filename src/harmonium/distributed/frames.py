@@ -35,12 +35,14 @@ __all__ = [
 ]
 
 
-def endpoints(table: Any, /, **definitions: Any) -> Any:
+def endpoints(table: Any, /, *, unit: str | None = None, terminal: Any = (), **definitions: Any) -> Any:
     """As :func:`harmonium.endpoints`, for a Dask DataFrame; nothing is computed yet.
 
     Parameters
     ----------
     table : dask.dataframe.DataFrame
+    unit, terminal
+        As in :func:`harmonium.endpoints`; a model with terminal endpoints answers about such tables, but cannot be fitted to them.
     **definitions : tuple or mapping
         As in :func:`harmonium.endpoints`. In a partition there need not be an event.
 
@@ -50,13 +52,15 @@ def endpoints(table: Any, /, **definitions: Any) -> Any:
         With the partitions of ``table``. Errors name the partition, and the row in it.
     """
     with silenced(HarmoniumWarning):
-        meta = endpoints_of_part(table._meta, definitions)
-    return table.map_partitions(_endpoints_of_partition, definitions, meta=meta)
+        meta = endpoints_of_part(table._meta, definitions, terminal, unit)
+    return table.map_partitions(_endpoints_of_partition, definitions, terminal, unit, meta=meta)
 
 
-def _endpoints_of_partition(part: pd.DataFrame, definitions: Mapping[str, Any], partition_info: Any = None) -> pd.DataFrame:
+def _endpoints_of_partition(
+    part: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any, unit: str | None, partition_info: Any = None
+) -> pd.DataFrame:
     try:
-        return endpoints_of_part(part, definitions)
+        return endpoints_of_part(part, definitions, terminal, unit)
     except TableError as error:
         number = partition_info["number"] if partition_info else "?"
         raise TableError(replace(problem, message=f"partition {number}: {problem.message}") for problem in error.problems) from None

@@ -139,7 +139,7 @@ def learn_table(client: Any, recipe: Recipe, X: Any, y: Any) -> DistributedTable
     if not found.n_rows:
         raise TableError("the table has no rows")
     summaries = [found.columns[name] for name in X.columns]
-    encoding = Encoding.concluded(summaries, found.endpoints, roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale)
+    encoding = Encoding.concluded(summaries, found.endpoints, roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale, found.unit)
     _warn_of(found, encoding, roles)
     return DistributedTable(client, encoding, found.n_rows, tuple(map(TiedTimes.of, found.endpoints)), parts)
 

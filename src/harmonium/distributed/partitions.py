@@ -53,6 +53,8 @@ class Summary:
         Whether X and y have different labels in a partition.
     problems : tuple of Problem
         What is wrong, by partition.
+    unit : str or None
+        Of time.
     """
 
     columns: dict[Any, ColumnSummary]
@@ -61,6 +63,7 @@ class Summary:
     leaks: dict[Any, tuple[Integers, Integers]]
     other_labels: bool = False
     problems: tuple[Problem, ...] = ()
+    unit: str | None = None
 
 
 def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number: int) -> Summary:
@@ -86,7 +89,7 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
                 leaks[name] = equal_times(numbers, known)
         except TableError as error:
             problems += _in_partition(number, error)
-    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems))
+    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems), known.unit)
 
 
 def _in_partition(number: int, error: ValueError) -> tuple[Problem, ...]:
@@ -116,6 +119,8 @@ def _merged(a: Summary, b: Summary) -> Summary:
     names = [times.name for times in a.endpoints], [times.name for times in b.endpoints]
     if names[0] != names[1]:
         return replace(a, problems=(*problems, Problem(f"all partitions must have the same endpoints; found {names[0]} and {names[1]}")))
+    if a.unit != b.unit and a.n_rows and b.n_rows:
+        problems.append(Problem(f"times must be in the same unit in all partitions; found {a.unit} and {b.unit}"))
     columns = {}
     for name in dict.fromkeys((*a.columns, *b.columns)):
         try:
@@ -132,6 +137,7 @@ def _merged(a: Summary, b: Summary) -> Summary:
         {name: _added(a.leaks.get(name), b.leaks.get(name)) for name in {**a.leaks, **b.leaks}},
         a.other_labels or b.other_labels,
         tuple(problems),
+        a.unit if a.n_rows else b.unit,
     )
 
 

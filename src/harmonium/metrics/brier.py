@@ -13,7 +13,16 @@ from harmonium.metrics.undefined import undefined
 from harmonium.table.product_limit import ProductLimit
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["IntegratedBrier", "at_times", "brier_score", "integrated", "integrated_brier_score", "inverse_probability"]
+__all__ = [
+    "IntegratedBrier",
+    "at_times",
+    "brier_score",
+    "check_shape",
+    "integrated",
+    "integrated_brier_score",
+    "inverse_probability",
+    "usable_times",
+]
 
 
 def brier_score(y: Any, survival: Any, times: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None) -> Array:
@@ -92,7 +101,7 @@ def at_times(observed: Observed, train: Observed, survival: Any, times: Any) -> 
     """The Brier score at each time; ``survival`` is of all rows of the table."""
     observed, survival, times = _inputs(observed, train, survival, times)
     scores = np.full(times.size, np.nan)
-    usable = _usable("the Brier score", observed, train, times, survival)
+    usable = usable_times("the Brier score", observed, train, times, survival)
     if usable.any():
         losses = _Losses(observed, train.censoring())
         for k in np.flatnonzero(usable):
@@ -109,7 +118,7 @@ def integrated(observed: Observed, train: Observed, survival: Any, times: Any, m
     """
     survival = np.asarray(survival, dtype=np.float64)
     score = IntegratedBrier.of(observed, train, np.atleast_1d(np.asarray(times, dtype=np.float64)), metric)
-    _check_shape(observed, survival, score.n_times)
+    check_shape(observed, survival, score.n_times)
     return score.concluded(observed, *score.losses(observed, survival))
 
 
@@ -148,7 +157,7 @@ class IntegratedBrier:
         """For the subjects of all parts together."""
         end = float(train.time.max()) if train.time.size else np.inf
         cut = observed.cut_at(end)
-        usable = _usable(metric, cut, train, times)
+        usable = usable_times(metric, cut, train, times)
         distinct, first = np.unique(times[usable], return_index=True)
         if distinct.size == 1:
             undefined(f"{metric} of {observed.name!r}", "only one time is left")
@@ -221,20 +230,21 @@ def _trapezoid(times: Array) -> Array:
 def _inputs(observed: Observed, train: Observed, survival: Any, times: Any) -> tuple[Observed, Array, Array]:
     times = np.atleast_1d(np.asarray(times, dtype=np.float64))
     survival = np.asarray(survival, dtype=np.float64)
-    _check_shape(observed, survival, times.size)
+    check_shape(observed, survival, times.size)
     if train.time.size:  # who was observed for longer than anybody in training is known to be event-free until then
         observed = observed.cut_at(train.time.max())
     return observed, survival if observed.rows.all() else survival[observed.rows], times
 
 
-def _check_shape(observed: Observed, survival: Array, n_times: int) -> None:
+def check_shape(observed: Observed, predicted: Array, n_times: int, called: str = "survival") -> None:
+    """Refuse predictions that are not of all rows of the table and of all times."""
     n_rows = observed.rows.size
-    if survival.shape != (n_rows, n_times):
-        found = f"{survival.shape} and {(n_times,)}"
-        raise ValueError(f"survival must have a row for each of {n_rows} subjects and a column for each time; found {found}")
+    if predicted.shape != (n_rows, n_times):
+        found = f"{predicted.shape} and {(n_times,)}"
+        raise ValueError(f"{called} must have a row for each of {n_rows} subjects and a column for each time; found {found}")
 
 
-def _usable(metric: str, observed: Observed, train: Observed, times: Array, survival: Array | None = None) -> Booleans:
+def usable_times(metric: str, observed: Observed, train: Observed, times: Array, survival: Array | None = None) -> Booleans:
     """Times at which the score can be estimated; a warning says if there are others."""
     nowhere = np.zeros(times.size, dtype=bool)
     metric = f"{metric} of {observed.name!r}"

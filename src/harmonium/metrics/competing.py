@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from harmonium.metrics.brier import IntegratedBrier, inverse_probability
+from harmonium.metrics.brier import IntegratedBrier, check_shape, inverse_probability, usable_times
 from harmonium.metrics.concordance import harrell
 from harmonium.metrics.observed import Estimate, Observed, mean_of, right_censored
+from harmonium.metrics.pairs import TIED
 from harmonium.metrics.undefined import undefined
 from harmonium.table.aalen_johansen import AalenJohansen
 from harmonium.table.endpoints import Endpoints, parse_endpoints
@@ -29,6 +30,7 @@ __all__ = [
     "integrated",
     "integrated_incidence_brier_score",
     "is_prevented",
+    "since_the_start",
     "unweighted_concordance",
     "weighted_concordance",
 ]
@@ -85,6 +87,16 @@ def competing(known: Endpoints, endpoint: str | None = None, sample_weight: Any 
     return Competing(replace(observed, time=time), other)
 
 
+def since_the_start(known: Endpoints, endpoint: str | None = None, sample_weight: Any = None) -> Competing:
+    """The same for a score, which knows no late entry: predictions would have to be those given that there was no event until then."""
+    own = competing(known, endpoint, sample_weight)
+    if own.observed.has_late_entry:
+        raise ValueError(
+            f"{own.observed.name!r} cannot be scored where subjects entered late and a terminal event may prevent it; name other endpoints"
+        )
+    return own
+
+
 def aalen_johansen(y: Any, times: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> Array:
     """The Aalen-Johansen estimate of an endpoint's cumulative incidence at some times.
 
@@ -123,12 +135,16 @@ def incidence_brier_score(
     Returns
     -------
     ndarray of shape (n_times,)
+        Lower is better. NaN, with a warning, outside the follow-up.
     """
     own, train = _pair(y, endpoint, y_train, sample_weight)
     at = np.atleast_1d(np.asarray(times, dtype=np.float64))
-    predicted = np.asarray(incidence, dtype=np.float64)[own.observed.rows]
-    losses = (_losses(own, train.censoring(), predicted[:, k], time) for k, time in enumerate(at))
-    return np.array([np.average(values, weights=own.observed.weight) for values in losses])
+    predicted = np.asarray(incidence, dtype=np.float64)
+    check_shape(own.observed, predicted, at.size, "incidence")
+    predicted, censoring, out = predicted[own.observed.rows], train.censoring(), np.full(at.size, np.nan)
+    for k in np.flatnonzero(usable_times("the Brier score", own.observed, train.observed, at, predicted)):
+        out[k] = np.average(_losses(own, censoring, predicted[:, k], at[k]), weights=own.observed.weight)
+    return out
 
 
 def integrated_incidence_brier_score(
@@ -136,7 +152,9 @@ def integrated_incidence_brier_score(
 ) -> float:
     """Mean over time of :func:`harmonium.metrics.incidence_brier_score`, by the trapezoidal rule."""
     own, train = _pair(y, endpoint, y_train, sample_weight)
-    return integrated(own, train, np.asarray(incidence, dtype=np.float64), np.atleast_1d(np.asarray(times, dtype=np.float64))).value
+    at, predicted = np.atleast_1d(np.asarray(times, dtype=np.float64)), np.asarray(incidence, dtype=np.float64)
+    check_shape(own.observed, predicted, at.size, "incidence")
+    return integrated(own, train, predicted, at).value
 
 
 def integrated(own: Competing, train: Competing, incidence: Array, times: Array) -> Estimate:
@@ -196,7 +214,7 @@ def weighted_concordance(own: Competing, train: Competing, risk: Array) -> float
         if observed.weight is not None:
             weight = weight * observed.weight[part, None] * observed.weight
         difference = risk[part, None] - risk
-        agreeing += float(np.sum(weight * np.where(np.abs(difference) <= 1e-8, 0.5, difference > 0.0)))
+        agreeing += float(np.sum(weight * np.where(np.abs(difference) <= TIED, 0.5, difference > 0.0)))
         compared += float(weight.sum())
     return agreeing / compared if compared else undefined(f"the concordance index of {observed.name!r}", "there are no comparable pairs")
 
@@ -207,8 +225,8 @@ def unweighted_concordance(own: Competing, risk: Array) -> Estimate:
 
 
 def _pair(y: Any, endpoint: str | None, y_train: Any, sample_weight: Any) -> tuple[Competing, Competing]:
-    own = competing(parse_endpoints(y), endpoint, sample_weight)
-    return own, own if y_train is None else competing(parse_endpoints(y_train), endpoint)
+    own = since_the_start(parse_endpoints(y), endpoint, sample_weight)
+    return own, own if y_train is None else since_the_start(parse_endpoints(y_train), endpoint)
 
 
 def _losses(own: Competing, censoring: ProductLimit, incidence: Array, time: float) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harmonium.errors import CompetingWarning, MetricWarning, silenced
-from harmonium.metrics.competing import competing, integrated, unweighted_concordance, weighted_concordance
+from harmonium.metrics.competing import integrated, since_the_start, unweighted_concordance, weighted_concordance
 from harmonium.metrics.observed import counts_of
 from harmonium.metrics.predictions import Predictions
 from harmonium.metrics.times import grid_of
@@ -20,12 +20,8 @@ def competing_row(
     known: Endpoints, e: int, train: Endpoints | None, predictions: Predictions, times: Any, sample_weight: Any = None
 ) -> dict[str, float]:
     """All metrics but the likelihood."""
-    own = competing(known, known.names[e], sample_weight)
-    own_train = own if train is None else competing(train, known.names[e])
-    if own.observed.has_late_entry:
-        raise ValueError(
-            f"{known.names[e]!r} cannot be evaluated where subjects entered late and a terminal event may prevent it; name other endpoints"
-        )
+    own = since_the_start(known, known.names[e], sample_weight)
+    own_train = own if train is None else since_the_start(train, known.names[e])
     grid = grid_of(own.observed, times)
     with silenced(CompetingWarning):
         incidence = 1.0 - predictions.survival(own.observed, grid)

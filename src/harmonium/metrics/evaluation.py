@@ -14,10 +14,10 @@ from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.competing_evaluation import competing_row
 from harmonium.metrics.concordance import harrell, uno
 from harmonium.metrics.observed import Estimate, Observed, counts_of, mean_of, place_of, right_censored, something_observed
-from harmonium.metrics.predictions import Predictions, unit_of
+from harmonium.metrics.predictions import Predictions, in_unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
-from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.endpoints import Endpoints
 from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
 
@@ -104,9 +104,8 @@ def evaluate(
     >>> bool((found["integrated_brier_score"] < found["kaplan_meier_ibs"]).all())
     True
     """
-    unit = unit_of(model)
-    known = parse_endpoints(y).in_unit(unit)
-    train = None if y_train is None else parse_endpoints(y_train).in_unit(unit)
+    known = in_unit_of(model, y)
+    train = None if y_train is None else in_unit_of(model, y_train)
     names = known.names if endpoints is None else (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
     places = [place_of(known.names, name) for name in names]
     predictions = Predictions(model, X, given)

@@ -7,18 +7,25 @@ from typing import Any, Protocol
 import numpy as np
 
 from harmonium.metrics.observed import Observed
+from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.typing import Array
 
-__all__ = ["Predictions", "unit_of"]
+__all__ = ["Predictions", "in_unit_of", "unit_of"]
 
 _PART_ROWS = 200
 """Rows whose curves are found together if every row has a time of its own: each has a value at the times of all of them."""
 
 
 def unit_of(model: Any) -> str | None:
-    """The unit of time of a model; None if it does not tell."""
-    unit: str | None = getattr(getattr(getattr(model, "fitted", None), "encoding", None), "unit", None)
+    """The unit of time of a model, or of the last step of a pipeline; None if it does not tell."""
+    last = model[-1] if hasattr(model, "named_steps") else model
+    unit: str | None = getattr(getattr(getattr(last, "fitted", None), "encoding", None), "unit", None)
     return unit
+
+
+def in_unit_of(model: Any, y: Any) -> Endpoints:
+    """What was observed, with times in the unit of the model that it is compared with, if both are known."""
+    return parse_endpoints(y).in_unit(unit_of(model))
 
 
 class _Prognosis(Protocol):

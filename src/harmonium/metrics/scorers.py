@@ -32,13 +32,13 @@ from scipy.integrate import trapezoid
 from harmonium.errors import CompetingWarning, silenced
 from harmonium.metrics.brier import at_times, integrated
 from harmonium.metrics.calibration import calibration
-from harmonium.metrics.competing import competing, weighted_concordance
 from harmonium.metrics.competing import integrated as integrated_competing
+from harmonium.metrics.competing import since_the_start, weighted_concordance
 from harmonium.metrics.concordance import harrell, uno
 from harmonium.metrics.energy import energy_score
 from harmonium.metrics.multi_endpoint import global_concordance, joint_concordance, local_concordance
-from harmonium.metrics.observed import observe
-from harmonium.metrics.predictions import Predictions
+from harmonium.metrics.observed import Observed, observe
+from harmonium.metrics.predictions import Predictions, in_unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
 from harmonium.table.endpoints import Endpoints, parse_endpoints
@@ -66,7 +66,7 @@ _N_TIMES = 60
 
 def competing_concordance_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> float:
     """Concordance where a terminal event may prevent the endpoint; see :func:`harmonium.metrics.competing_concordance`."""
-    own = competing(parse_endpoints(y), endpoint, sample_weight)
+    own = since_the_start(in_unit_of(estimator, y), endpoint, sample_weight)
     return weighted_concordance(own, own, Predictions(estimator, X).risk(own.observed))
 
 
@@ -74,7 +74,7 @@ def neg_integrated_incidence_brier_score_scorer(
     estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, times: Any = CENTRAL, sample_weight: Any = None
 ) -> float:
     """Minus the integrated Brier score of incidences; see :func:`harmonium.metrics.integrated_incidence_brier_score`."""
-    own = competing(parse_endpoints(y), endpoint, sample_weight)
+    own = since_the_start(in_unit_of(estimator, y), endpoint, sample_weight)
     grid = grid_of(own.observed, times)
     with silenced(CompetingWarning):
         incidence = 1.0 - Predictions(estimator, X).survival(own.observed, grid)
@@ -93,7 +93,7 @@ def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | 
     >>> cross_validate(model, X, y, scoring=concordance_index_scorer, cv=2)["test_score"].shape
     (2,)
     """
-    observed, _ = observe(y, endpoint, sample_weight=sample_weight)
+    observed, _ = _observe(estimator, y, endpoint, None, sample_weight)
     return harrell(observed, Predictions(estimator, X).risk(observed)).value
 
 
@@ -108,7 +108,7 @@ def concordance_index_ipcw_scorer(
     sample_weight: Any = None,
 ) -> float:
     """Uno's concordance index of ``predict``; see :func:`harmonium.metrics.concordance_index_ipcw`."""
-    observed, train = observe(y, endpoint, y_train, sample_weight)
+    observed, train = _observe(estimator, y, endpoint, y_train, sample_weight)
     return uno(observed, train, Predictions(estimator, X).risk(observed), tau=tau).value
 
 
@@ -116,7 +116,7 @@ def neg_brier_score_scorer(
     estimator: Any, X: Any, y: Any, *, time: float, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None
 ) -> float:
     """Minus the Brier score at a time; see :func:`harmonium.metrics.brier_score`."""
-    observed, train = observe(y, endpoint, y_train, sample_weight)
+    observed, train = _observe(estimator, y, endpoint, y_train, sample_weight)
     at = np.array([time], dtype=np.float64)
     return -float(at_times(observed, train, Predictions(estimator, X).survival(observed, at), at)[0])
 
@@ -128,7 +128,7 @@ def neg_integrated_brier_score_scorer(
 
     By default it is taken over :func:`harmonium.metrics.central_times` of ``y``, which differ from fold to fold.
     """
-    observed, train = observe(y, endpoint, y_train, sample_weight)
+    observed, train = _observe(estimator, y, endpoint, y_train, sample_weight)
     grid = grid_of(observed, times)
     return -integrated(observed, train, Predictions(estimator, X).survival(observed, grid), grid).value
 
@@ -140,7 +140,7 @@ def neg_d_calibration_scorer(
 
     For a calibrated model it is about 1 - n_bins on average, and closer to 0 the more subjects are censored.
     """
-    observed, _ = observe(y, endpoint, sample_weight=sample_weight)
+    observed, _ = _observe(estimator, y, endpoint, None, sample_weight)
     return -calibration(observed, Predictions(estimator, X).own_survival(observed), n_bins).statistic
 
 
@@ -160,11 +160,11 @@ def local_concordance_scorer(estimator: Any, X: Any, y: Any, *, sample_weight: A
     The predicted time of an event is its mean up to the last observed time of any endpoint in ``y``, that is, the area under its
     survival curve until then.
     """
-    known, predictions = parse_endpoints(y), Predictions(estimator, X)
+    known, predictions = in_unit_of(estimator, y), Predictions(estimator, X)
     last = np.max(np.where(np.isfinite(known.upper), known.upper, known.lower), initial=0.0)
     grid = np.linspace(0.0, last, _N_TIMES)
     curves = (predictions.curves(name, grid, known.entry[:, e]) for e, name in enumerate(known.names))
-    return local_concordance(y, np.column_stack([trapezoid(curve, grid, axis=1) for curve in curves]), sample_weight=sample_weight)
+    return local_concordance(known, np.column_stack([trapezoid(curve, grid, axis=1) for curve in curves]), sample_weight=sample_weight)
 
 
 def log_likelihood_scorer(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
@@ -183,10 +183,16 @@ def neg_energy_score_scorer(estimator: Any, X: Any, y: Any, *, n_draws: int = 10
 
     If subjects entered late, times are drawn given that there was no event until entry.
     """
-    known = parse_endpoints(y)
+    known, train = in_unit_of(estimator, y), None if y_train is None else in_unit_of(estimator, y_train)
     given = {"given": _event_free_at_entry(known, getattr(y, "index", getattr(X, "index", None)))} if (known.entry > 0.0).any() else {}
     draws = estimator.draw_times(X, n_draws=n_draws, random_state=random_state, **given)
-    return -energy_score(y, draws, y_train=y_train)
+    return -energy_score(known, draws, y_train=train)
+
+
+def _observe(estimator: Any, y: Any, endpoint: str | None, y_train: Any, sample_weight: Any) -> tuple[Observed, Observed]:
+    """As :func:`harmonium.metrics.observed.observe`, in the unit of the estimator."""
+    train = None if y_train is None else in_unit_of(estimator, y_train)
+    return observe(in_unit_of(estimator, y), endpoint, train, sample_weight)
 
 
 def _event_free_at_entry(known: Endpoints, index: Any) -> pd.DataFrame:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from harmonium.errors import MetricWarning, warn
 from harmonium.metrics.brier import inverse_probability
 from harmonium.table.course import Course
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.histories import histories_of
+from harmonium.table.histories import Histories, histories_of
 from harmonium.table.product_limit import ProductLimit
 from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
@@ -34,39 +35,58 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any, *, s
     Returns
     -------
     ndarray of shape (n_times,)
-        Between 0 and 2; lower is better.
+        Between 0 and 2; lower is better. NaN, with a warning, from the end of follow-up on.
     """
     known = parse_endpoints(y)
     weights = parse_weights(sample_weight, len(known.lower))
     if not known.terminal:
         raise ValueError('there are no states unless an endpoint is terminal: harmonium.endpoints(..., terminal="death")')
+    if (known.entry > 0.0).any():
+        raise ValueError("states cannot be scored where subjects entered late")
     course, at = Course(known.names, known.terminal), np.atleast_1d(np.asarray(times, dtype=np.float64))
-    found = histories_of(course, known)
-    labels = [course.label(path) for path in course.paths]
-    if set(probabilities) != set(labels):
-        raise ValueError(f"probabilities must be of the states {', '.join(map(repr, labels))}; found {', '.join(map(repr, probabilities))}")
-    where = np.zeros((len(labels), len(known.lower), at.size))
-    remaining = np.ones((len(known.lower), at.size))
-    place = {path: number for number, path in enumerate(course.paths)}
-    for step in range(found.kind.shape[1]):
-        rows = np.flatnonzero(found.kind[:, step] >= 0)
-        left = (at >= found.upper[rows, step, None]).astype(np.float64)
-        for row, own in zip(rows, left, strict=True):
-            state, kind = int(found.source[row, step]), int(found.kind[row, step])
-            where[place[state, -1], row] += remaining[row] - own
-            remaining[row] = own
-            if course.is_terminal(kind):
-                where[place[state, kind], row] += own
-    rows = np.flatnonzero(found.ended < 0)
-    for row in rows:
-        where[place[int(found.state[row]), -1], row] += remaining[row]
+    found, predicted = histories_of(course, known), _predicted(course, probabilities, (len(known.lower), at.size))
     ended = found.ended >= 0
-    counted = slice(None) if weights is None else weights > 0.0
+    counted = np.ones(ended.size, dtype=bool) if weights is None else weights > 0.0
     positive = None if weights is None else weights[counted]
     censoring = ProductLimit.of_censoring(found.until[counted], ended[counted], weights=positive)
     over = ended[:, None] & (found.until[:, None] <= at)
     still = np.where(found.until[:, None] > at, inverse_probability(censoring.at(at)), 0.0)
     weight = np.where(over, inverse_probability(censoring.at(found.until))[:, None], still)
-    predicted = np.stack([np.asarray(probabilities[label], dtype=np.float64) for label in labels])
-    losses = weight * ((where - predicted) ** 2).sum(axis=0)
-    return np.asarray(np.average(losses[counted], axis=0, weights=positive))
+    losses = weight * ((_where(course, found, at) - predicted) ** 2).sum(axis=0)
+    scores = np.average(losses[counted], axis=0, weights=positive)
+    last = float(found.until[counted].max())
+    if (at >= last).any():
+        warn(f"the Brier score of states leaves out {(at >= last).sum()} of {at.size} times: follow-up ends at {last:g}", MetricWarning)
+    return np.where(at < last, scores, np.nan)
+
+
+def _predicted(course: Course, probabilities: Mapping[str, Any], shape: tuple[int, int]) -> Array:
+    """Probabilities as an array (states, rows, times)."""
+    labels = [course.label(path) for path in course.paths]
+    if set(probabilities) != set(labels):
+        raise ValueError(f"probabilities must be of the states {', '.join(map(repr, labels))}; found {', '.join(map(repr, probabilities))}")
+    out = [np.asarray(probabilities[label], dtype=np.float64) for label in labels]
+    wrong = [(label, values.shape) for label, values in zip(labels, out, strict=True) if values.shape != shape]
+    if wrong:
+        raise ValueError(f"the probability of {wrong[0][0]!r} must have {shape[0]} rows and {shape[1]} times; found {wrong[0][1]}")
+    return np.stack(out)
+
+
+def _where(course: Course, found: Histories, at: Array) -> Array:
+    """1 where a subject was in a state at a time, as far as it was observed; (states, rows, times)."""
+    place = {path: number for number, path in enumerate(course.paths)}
+    out, remaining = np.zeros((len(place), len(found.kind), at.size)), np.ones((len(found.kind), at.size))
+    for step in range(found.kind.shape[1]):
+        for state, kind in {*zip(found.source[:, step].tolist(), found.kind[:, step].tolist(), strict=True)}:
+            rows = np.flatnonzero((found.source[:, step] == state) & (found.kind[:, step] == kind))
+            if kind < 0:
+                continue
+            left = (at >= found.upper[rows, step, None]).astype(np.float64)
+            out[place[state, -1], rows] += remaining[rows] - left
+            remaining[rows] = left
+            if course.is_terminal(kind):
+                out[place[state, kind], rows] += left
+    for state in np.unique(found.state[found.ended < 0]).tolist():
+        rows = np.flatnonzero((found.ended < 0) & (found.state == state))
+        out[place[state, -1], rows] += remaining[rows]
+    return out

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.metrics.observed import place_of
+from harmonium.table.checks import check_index
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array, Booleans
 
@@ -48,11 +49,9 @@ def count_wins(y: Any, group: Any, *, order: Sequence[str], until: float = np.in
     >>> count_wins(y, [False, True, False, True], order=["death"])["share"].round(2).to_dict()
     {'wins by death': 0.75, 'losses by death': 0.25, 'ties': 0.0, 'wins': 0.75, 'losses': 0.25, 'net benefit': 0.5, 'win ratio': 3.0}
     """
-    known, second = parse_endpoints(y), np.asarray(group, dtype=bool)
-    if second.shape != (len(known.lower),):
-        raise ValueError(f"group must say of every row of y to which group it belongs; found the shape {second.shape}")
-    if second.all() or not second.any():
-        raise ValueError("both groups must have rows")
+    check_index(y, group, "group", "y")
+    known = parse_endpoints(y)
+    second = _second_group(group, len(known.lower))
     places = [place_of(known.names, name) for name in order]
     totals = np.zeros((len(places), 2))
     theirs, ours = np.flatnonzero(~second), np.flatnonzero(second)
@@ -66,6 +65,26 @@ def count_wins(y: Any, group: Any, *, order: Sequence[str], until: float = np.in
             totals[number] += np.sum(open_pairs & win), np.sum(open_pairs & loss)
             open_pairs &= ~(win | loss)
     return win_table(list(order), totals / (theirs.size * ours.size))
+
+
+def _second_group(group: Any, n_rows: int) -> Booleans:
+    """Who is in the second group, checked."""
+    values = np.asarray(group)
+    if values.shape != (n_rows,):
+        raise ValueError(f"group must say of every row of y to which group it belongs; found the shape {values.shape}")
+    missing = np.flatnonzero(pd.isna(values))
+    if missing.size:
+        raise ValueError(f"group must be known in every row; it is missing in row {missing[0]}")
+    found = pd.unique(pd.Series(values, dtype=object))
+    if not all(value in (0, 1) for value in found):
+        shown = ", ".join(map(repr, found[:3]))
+        raise ValueError(
+            f"group must be true in one group and false in the other; found {shown}: compare with one of them, such as == {found[0]!r}"
+        )
+    second: Booleans = values.astype(np.float64) == 1.0
+    if second.all() or not second.any():
+        raise ValueError(f"both groups must have rows; group is {found[0]!r} in all of them")
+    return second
 
 
 def _decided(time: Array, event: Booleans, losers: Any, winners: Any) -> Booleans:

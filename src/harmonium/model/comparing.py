@@ -15,6 +15,7 @@ from harmonium.model.effects import effects
 from harmonium.model.predicting import Predicting
 from harmonium.model.standardised import column_named
 from harmonium.model.win_ratio import check_order, win_ratio
+from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import columns_of, to_pandas
 
 __all__ = ["Comparing"]
@@ -233,7 +234,7 @@ class Comparing(Predicting):
         if y is not None:
             (own,) = columns_of(to_pandas(X), [column])
             chosen = own.isin(list(values)).to_numpy()
-            rows = y[chosen] if not hasattr(y, "iloc") else y.iloc[np.flatnonzero(chosen)]
+            rows = parse_endpoints(y).in_unit(fitted.encoding.unit).part(chosen)
             counted = count_wins(rows, (own[chosen] == values[1]).to_numpy(), order=names, until=until)
             out.insert(0, "observed", counted["share"])
         return out

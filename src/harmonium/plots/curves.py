@@ -9,12 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from harmonium.metrics.predictions import in_unit_of
 from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.labels import label_ends
 from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import end_of_axis, endpoint_name, label_of_time, last_event
-from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array
 
@@ -83,10 +84,10 @@ def survival_curves(
     if not len(frame):
         raise ValueError("X has no rows: there is nobody to draw a curve of")
     texts = _labels(frame, labels)
-    reference = None if cohort is None else KaplanMeier.of(cohort, name)[0]
+    reference = None if cohort is None else KaplanMeier.of(in_unit_of(model, cohort), name)[0]
     if until is None:
         until = last_event(model, name) if reference is None else reference.last
-    times = _fine_grid(name, end_of_axis(until), given)
+    times = _fine_grid(name, end_of_axis(until), None if given is None else in_unit_of(model, given))
     without = model.prognosis(X).survival(name, times)
     knowing = None if given is None else model.prognosis(X, given=given).survival(name, times)
     band = None if interval is None else model.prognosis(X, given=given).survival(name, times, interval=interval)
@@ -147,13 +148,10 @@ def _labels(frame: Any, labels: Sequence[Any] | None) -> list[str | None]:
     return [plain(label) for label in labels]
 
 
-def _fine_grid(name: str, end: float, given: Any) -> Array:
+def _fine_grid(name: str, end: float, known: Endpoints | None) -> Array:
     """A fine grid that has what is known of the endpoint, where curves have corners."""
     grid = np.linspace(0.0, end, _N_TIMES)
-    if given is None:
-        return grid
-    known = parse_endpoints(given)
-    if name not in known.names:
+    if known is None or name not in known.names:
         return grid
     e = known.names.index(name)
     corners = np.concatenate([known.lower[:, e], known.upper[:, e]])

@@ -15,10 +15,10 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from harmonium.metrics.predictions import in_unit_of
 from harmonium.plots.groups import Group, at_level, groups_of, rows_of
 from harmonium.plots.style import CENSORED_MARKERS, COLOURS, LINES, MARKERS, SMALL, plain
 from harmonium.plots.times import end_of_axis, endpoint_name, last_event
-from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.typing import Array
 
@@ -103,7 +103,7 @@ def joint_density(
     joints, marginals = [joint for joint, *_ in densities], [margins for _, *margins in densities]
     _refuse_points(joints, names)
     levels = [_levels(density, grid, _checked_probabilities(probabilities)) for density in joints]
-    marks = [] if observed is None else _marks(observed, names, groups, by)
+    marks = [] if observed is None else _marks(model, observed, names, groups, by)
 
     axes = _three_axes(figure)
     filled = len(groups) == 1 if filled is None else filled
@@ -177,12 +177,14 @@ def _checked_probabilities(probabilities: Any) -> Array:
     return out
 
 
-def _marks(observed: tuple[Any, Any], names: tuple[str, str], groups: list[Group], by: Any) -> list[tuple[Array, NDArray[np.bool_]]]:
+def _marks(
+    model: Any, observed: tuple[Any, Any], names: tuple[str, str], groups: list[Group], by: Any
+) -> list[tuple[Array, NDArray[np.bool_]]]:
     """For each group, places of its observed subjects and whether both events were seen."""
     if not isinstance(observed, tuple | list) or len(observed) != 2:
         raise ValueError("observed must be a pair, covariates and endpoints")
     X, y = observed
-    known = parse_endpoints(y)
+    known = in_unit_of(model, y)
     missing = [name for name in names if name not in known.names]
     if missing:
         raise ValueError(f"observed endpoints must have {missing[0]!r}; found {', '.join(map(repr, known.names))}")

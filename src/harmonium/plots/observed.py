@@ -15,6 +15,7 @@ from harmonium.plots.groups import at_level
 from harmonium.plots.labels import label_ends
 from harmonium.plots.style import COLOURS, INK, LINES, SMALL, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import end_of_axis, label_of_time
+from harmonium.table.checks import check_index
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit, count_at_risk
 from harmonium.typing import Array, Booleans
@@ -69,6 +70,7 @@ def observed(
     7
     >>> plt.close()
     """
+    check_index(y, by, "by", "y")
     known = parse_endpoints(y)
     name = known.names[endpoint_place(known.names, endpoint)]
     curves = [(label, _curve(known.part(rows), name)) for label, rows in _groups(by, len(known.lower))]

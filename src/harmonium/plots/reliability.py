@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from harmonium.errors import MetricWarning, warn
+from harmonium.metrics.predictions import in_unit_of
 from harmonium.plots.kaplan_meier import KaplanMeier
 from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, axes_or_new, only_two_spines, plain
@@ -75,7 +76,7 @@ def calibration(
         raise ValueError(f"n_bins must be a positive whole number; found {n_bins!r}")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1; found {confidence!r}")
-    everybody, rows = KaplanMeier.of(y, name)
+    everybody, rows = KaplanMeier.of(in_unit_of(model, y), name)
     if np.isnan(everybody.at(time)):
         raise ValueError(f"the last observed time of {name!r} is {everybody.last:g}; nothing was observed at {time:g}")
     predicted = 1.0 - model.prognosis(X).survival(name, [time])[:, 0]

@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from harmonium.metrics.competing import competing
+from harmonium.metrics.predictions import in_unit_of
+from harmonium.plots.groups import at_level
 from harmonium.plots.labels import label_ends
 from harmonium.plots.style import COLOURS, INK, LINES, SMALL, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import end_of_axis, endpoint_name, label_of_time
-from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.frames import to_pandas
+from harmonium.table.frames import columns_of, to_pandas
 from harmonium.typing import Integers
 
 __all__ = ["incidence", "refuse_prevented", "states"]
@@ -120,7 +121,7 @@ def incidence(
     6
     >>> plt.close()
     """
-    name, known = endpoint_name(model, endpoint), parse_endpoints(y)
+    name, known = endpoint_name(model, endpoint), in_unit_of(model, y)
     everybody = competing(known, name)
     end = end_of_axis(float(np.quantile(everybody.observed.time, 0.95)) if until is None else until)
     times = np.linspace(0.0, end, _N_TIMES)
@@ -153,8 +154,8 @@ def incidence(
 def _groups(frame: Any, by: Any, prognosis: Any, name: str, n_groups: int) -> list[tuple[str, Integers]]:
     """Labels and rows of groups."""
     if by is not None:
-        values = frame[by]
-        return [(plain(level), np.flatnonzero((values == level).to_numpy(dtype=bool))) for level in sorted(values.dropna().unique())]
+        (values,) = columns_of(frame, [by])
+        return [(plain(level), np.flatnonzero(at_level(values, level))) for level in sorted(values.dropna().unique())]
     if n_groups == 1:
         return [("all", np.arange(len(frame)))]
     risk = np.asarray(prognosis.risk(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,8 @@ def _out_of_fold(model: Any, X: pd.DataFrame, y: pd.DataFrame, folds: list[tuple
 
 
 def _new(model: Any) -> Any:
-    return clone(model) if hasattr(model, "get_params") else model
+    """An unfitted copy, so that each fold has a model of its own."""
+    return clone(model) if hasattr(model, "get_params") else deepcopy(model)
 
 
 class _Endpoints(dict[str, Any]):
@@ -157,7 +159,7 @@ def _estimates(known: Endpoints, endpoint: str, predictions: Predictions, times:
     """Both metrics of a model, as :func:`harmonium.evaluate` has them."""
     with silenced(MetricWarning, CompetingWarning, UnseenLevelWarning):
         if prevented.is_prevented(known, endpoint):
-            own = prevented.competing(known, endpoint)
+            own = prevented.since_the_start(known, endpoint)
             grid = grid_of(own.observed, times)
             incidence = 1.0 - predictions.survival(own.observed, grid)
             concordance = prevented.unweighted_concordance(own, predictions.risk(own.observed))

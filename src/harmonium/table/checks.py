@@ -48,18 +48,18 @@ _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
 _MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
 
 
-def check_index(X: Any, y: Any, called: str = "y") -> None:
+def check_index(X: Any, y: Any, called: str = "y", first: str = "X") -> None:
     """Refuse rows of y that are those of X in another order; warn if they have other labels altogether."""
-    if not has_other_labels(X, y, called):
+    if not has_other_labels(X, y, called, first):
         return
     warn(
-        f"the rows of X and {called} have different labels (the first are {as_typed(X.index[0])} and {as_typed(y.index[0])}) "
+        f"the rows of {first} and {called} have different labels (the first are {as_typed(X.index[0])} and {as_typed(y.index[0])}) "
         "and are matched by their order; reset both indexes if that is right",
         IndexWarning,
     )
 
 
-def has_other_labels(X: Any, y: Any, called: str = "y") -> bool:
+def has_other_labels(X: Any, y: Any, called: str = "y", first: str = "X") -> bool:
     """Refuse rows of y that are those of X in another order; otherwise, whether they have other labels altogether."""
     ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
     if not (isinstance(ours, pd.Index) and isinstance(theirs, pd.Index)) or len(ours) != len(theirs) or ours.equals(theirs):
@@ -69,8 +69,8 @@ def has_other_labels(X: Any, y: Any, called: str = "y") -> bool:
     if len(ours.symmetric_difference(theirs)) == 0:
         row = int(np.argmax(np.asarray(ours != theirs)))
         raise TableError(
-            f"the rows of {called} are in another order than those of X (row {row} is {as_typed(ours[row])} in X and "
-            f"{as_typed(theirs[row])} in {called}); align them: {called}.loc[X.index]",
+            f"the rows of {called} are in another order than those of {first} (row {row} is {as_typed(ours[row])} in {first} "
+            f"and {as_typed(theirs[row])} in {called}); align them: {called}.loc[{first}.index]",
             row=row,
         )
     return True

@@ -100,6 +100,7 @@ class Encoding:
         time_scale: str,
         horizon: float | Mapping[str, float] | None,
         numeric_scale: str = "scores",
+        unit: str | None = None,
     ) -> Encoding:
         """As ``learn``, from summaries of a table that lies elsewhere."""
         check_numeric_scale(numeric_scale)
@@ -111,7 +112,7 @@ class Encoding:
                     found.append(conclude_column(summary, roles.get(summary.name), numeric_scale))
             with problems.catching():
                 learned = conclude_endpoints(endpoints, time_scale, horizon)
-        return cls(tuple(found), learned)
+        return cls(tuple(found), learned, unit=unit)
 
     @cached_property
     def endpoint_names(self) -> tuple[str, ...]:

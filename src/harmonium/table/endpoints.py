@@ -305,7 +305,9 @@ class Endpoints:
 
 
 def parse_endpoints(y: Any) -> Endpoints:
-    """Read a table of endpoints, or a scikit-survival structured array for one endpoint, and check it."""
+    """Read a table of endpoints, or a scikit-survival structured array for one endpoint, and check it; what was read before passes."""
+    if isinstance(y, Endpoints):
+        return y
     if isinstance(y, np.ndarray) and y.dtype.names is not None:
         return _check(_from_structured(y))
     if y is None:

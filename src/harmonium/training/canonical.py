@@ -221,8 +221,8 @@ def _recoded(values: Array, place: Integers) -> Array:
 
 
 def _order_of_rows(objective: Objective) -> Integers:
-    """Rows sorted by all that is known of them."""
-    tables = [*objective.recorded.bounds(), objective.entry]
+    """Rows sorted by all that is known of them, and by their weight."""
+    tables = [*objective.recorded.bounds(), objective.entry, objective.row_weights[:, None]]
     keys = np.concatenate(tables, axis=1)
     order: Integers = np.lexsort(keys.T) if keys.shape[1] else np.arange(objective.n_rows)
     return order

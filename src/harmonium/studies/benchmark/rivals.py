@@ -19,7 +19,7 @@ from harmonium.search import SurvivalHarmoniumCV
 from harmonium.studies.benchmark.paper_harmonium import PaperHarmonium
 from harmonium.studies.benchmark.rival import Prediction, Rival, Settings, Standardised, first_endpoint, log_uniform
 from harmonium.studies.cox import fit_cox
-from harmonium.studies.files import module_at
+from harmonium.studies.files import models_at
 from harmonium.training.exact import Exact
 from harmonium.typing import Array
 
@@ -108,4 +108,4 @@ RIVALS: dict[str, Rival] = {
 def load_rivals(path: str | None) -> None:
     """Add the models of a file to :data:`RIVALS`; once in each process."""
     if path is not None:
-        RIVALS.update(module_at(path).RIVALS)
+        RIVALS.update(models_at(path, "RIVALS"))
