@@ -94,7 +94,8 @@ def test_dates_stand_in_for_times(study):
     with_times = hm.read_adtte(adtte, adsl, unit="days", terminal=()).y
     sas = (adtte[["STARTDT", "ADT"]] - pd.Timestamp("1960-01-01")).apply(lambda days: days.dt.days)
     text = adtte[["STARTDT", "ADT"]].apply(lambda days: days.dt.strftime("%d%b%Y"))
-    for dates in ({}, sas.to_dict("series"), text.to_dict("series")):
+    compact = adtte[["STARTDT", "ADT"]].apply(lambda days: days.dt.strftime("%Y%m%d").astype(int))
+    for dates in ({}, sas.to_dict("series"), text.to_dict("series"), compact.to_dict("series")):
         without = hm.read_adtte(adtte.drop(columns=["AVAL", "AVALU"]).assign(**dates), adsl, terminal=()).y
         np.testing.assert_allclose(parse_endpoints(without).lower, parse_endpoints(with_times).lower)
     some = adtte.assign(AVAL=adtte["AVAL"].where(adtte.index % 2 == 0))

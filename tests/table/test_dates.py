@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import harmonium as hm
 from harmonium.errors import EndpointWarning, TableError, TextWarning
+from harmonium.table.dated_endpoints import require_day_first
 from harmonium.table.dates import dates_of, looks_like_dates
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.time_units import UNITS, conversion
@@ -59,7 +60,11 @@ def test_dates_of_every_type_are_the_same():
 
 
 @pytest.mark.parametrize(
-    "wrong", ["2019-02-30", "2019-13-01", "soon", "2019", "2019-03", "31/04/2019", "01/03/19", "1 Mai 2019", "32.1.2019"]
+    "wrong",
+    [
+        *("2019-02-30", "2019-13-01", "soon", "2019", "2019-03", "31/04/2019", "01/03/19", "1 Mai 2019", "32.1.2019"),
+        *("1 Mar 20201", "5 Mar 2019 or 7 Mar 2020", "01MAR2019:", "1 Mar 2019 about"),
+    ],
 )
 def test_what_is_no_date_is_refused_with_its_row(wrong):
     with pytest.raises(TableError, match=r"column 'day' must hold dates, such as 2019-03-01; found '.*' in row 2") as error:
@@ -67,6 +72,31 @@ def test_what_is_no_date_is_refused_with_its_row(wrong):
     assert (error.value.problems[0].column, error.value.problems[0].row) == ("day", 2)
     with pytest.raises(TableError, match="found 43525 in row 0"):
         dates_of([pd.Series([43525, 43526], name="day")])
+
+
+@pytest.mark.parametrize(
+    "text", ["01MAR2019:18:30:00", "01MAR2019:18:30:00.00", "1 Mar 2019 18:30", "2019-03-01T18:30:00Z", "March 1, 2019 18:30"]
+)
+def test_a_time_of_day_is_kept(text):
+    assert dates_of([column([text])])[0] == np.datetime64("2019-03-01T18:30")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float64", "object"])
+def test_dates_may_be_whole_numbers(dtype):
+    days = pd.Series([20190301, 20200229], dtype=dtype, name="day")
+    assert dates_of([days])[0].astype("datetime64[D]").tolist() == [dt.date(2019, 3, 1), dt.date(2020, 2, 29)]
+    for wrong in (20191301, 7, 12.5):
+        with pytest.raises(TableError, match=rf"column 'day' must hold dates, such as 2019-03-01; found {wrong}(\.0)? in row 2"):
+            dates_of([pd.Series([20190301, 20200229, wrong], name="day")])
+
+
+def test_parts_of_a_table_do_not_show_what_comes_first():
+    definitions = {"os": {"from": "start", "to": "seen", "event": "dead", "unit": "days"}}
+    part = pd.DataFrame({"start": ["2019-01-01", "2019-01-01"], "seen": ["03/03/2019", "13/04/2019"], "dead": [1, 0]})
+    with pytest.raises(TableError, match="column 'seen' holds '13/04/2019' in row 1, and a part of a table does not show"):
+        require_day_first(part, definitions)
+    require_day_first(part, {"os": {**definitions["os"], "dayfirst": True}})
+    require_day_first(part[:1], definitions)
 
 
 def test_days_first_and_months_first_in_one_table_are_refused():
@@ -126,6 +156,10 @@ def test_a_negative_duration_names_the_row(df):
         ({"to": "seen", "event": "dead"}, "must be \\(time, event\\)"),
         ({"from": "surgery", "to": "seen", "time": "seen", "event": "dead", "unit": "days"}, "must be \\(time, event\\)"),
         ({"time": "seen", "event": "dead", "dayfirst": True}, "must be \\(time, event\\)"),
+        (
+            {"from": "surgery", "to": "seen", "event": "dead", "unit": "days", "dayfirst": "no"},
+            "dayfirst must be True or False; found 'no'",
+        ),
         ({"from": "surgry", "to": "seen", "event": "dead", "unit": "days"}, "did you mean 'surgery'"),
         (("seen", "dead"), r"'seen' holds dates \(2020-01-01\), and must hold times.*\"from\": ..., \"to\": 'seen'"),
         (("surgery", "dead"), r"'surgery' holds dates \(2019-01-01\)"),
@@ -134,6 +168,14 @@ def test_a_negative_duration_names_the_row(df):
 def test_what_to_write_is_said(df, definition, message):
     with pytest.raises(ValueError, match=message):
         hm.endpoints(df, os=definition)
+
+
+def test_numbers_that_are_dates_are_dates(df):
+    numbers = df[:2].assign(surgery=[20190101, 20190201], seen=[20200101, 20190201])
+    y = hm.endpoints(numbers, os={"from": "surgery", "to": "seen", "event": "dead", "unit": "days"})
+    assert y["os", "lower"].tolist() == [365.0, 0.0]
+    with pytest.raises(TableError, match=r"column 'seen' holds dates \(20200101\), and must hold times"):
+        hm.endpoints(numbers, os=("seen", "dead"))
 
 
 def test_dates_that_are_all_missing_are_refused_in_the_place_of_times(df):

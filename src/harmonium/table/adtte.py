@@ -22,7 +22,7 @@ import pandas as pd
 
 from harmonium.errors import EndpointWarning, Problem, TableError, collecting_problems, warn
 from harmonium.table.adsl import covariates_of
-from harmonium.table.dates import dates_of
+from harmonium.table.dates import dates_of, looks_like_dates
 from harmonium.table.endpoints import endpoints
 from harmonium.table.files.opening import read_table
 from harmonium.table.frames import columns_of, did_you_mean, numbers_of, row_of, to_pandas
@@ -232,7 +232,8 @@ def _stated_unit(code: str, rows: pd.DataFrame) -> str | None:
 def _days(rows: pd.DataFrame) -> Array:
     """From ``STARTDT`` to ``ADT``, both of which count; as dates, or as SAS's numbers of days."""
     start, end = rows["STARTDT"], rows["ADT"]
-    if all(pd.api.types.is_numeric_dtype(own.dtype) for own in (start, end)):
+    numbers = all(pd.api.types.is_numeric_dtype(own.dtype) for own in (start, end))
+    if numbers and not all(looks_like_dates(own.dropna().unique()) for own in (start, end)):
         return numbers_of(end) - numbers_of(start) + 1.0
     first, last = dates_of([start, end])
     return np.asarray((last - first) / np.timedelta64(1, "D") + 1.0)

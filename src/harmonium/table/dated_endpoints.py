@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.errors import TableError
-from harmonium.table.dates import dates_of, looks_like_dates
+from harmonium.errors import TableError, collecting_problems
+from harmonium.table.dates import dates_of, looks_like_dates, refuse_open_order
 from harmonium.table.frames import columns_of, row_of
 from harmonium.table.time_units import days_per
 
-__all__ = ["refuse_dates", "with_durations"]
+__all__ = ["refuse_dates", "require_day_first", "with_durations"]
 
 _PARTS = ("time", "lower", "upper", "entry")
+_EARLIEST = 18000101  # a date that is a number
 
 
 def with_durations(frame: pd.DataFrame, form: Mapping[str, Any]) -> pd.DataFrame:
@@ -38,6 +39,16 @@ def with_durations(frame: pd.DataFrame, form: Mapping[str, Any]) -> pd.DataFrame
     return out
 
 
+def require_day_first(frame: pd.DataFrame, definitions: Mapping[str, Any]) -> None:
+    """In a part of a table: refuse dates such as 13/04/2019 in definitions that do not state ``dayfirst``."""
+    with collecting_problems() as problems:
+        for definition in definitions.values():
+            if isinstance(definition, Mapping) and "from" in definition and "dayfirst" not in definition:
+                names = [definition[part] for part in ("from", "to", *_PARTS) if part in definition]
+                with problems.catching():
+                    refuse_open_order(columns_of(frame, list(dict.fromkeys(names))))
+
+
 def _refuse_earlier(name: Any, origin: Any, start: Any, end: Any) -> None:
     """Refuse an end before the start."""
     earlier = end < start
@@ -56,13 +67,18 @@ def _day(value: Any) -> str:
     return str(value.astype("datetime64[D]"))
 
 
+def _may_hold_dates(series: pd.Series) -> bool:
+    """Text, or numbers that are large enough for 18000101."""
+    return bool(series.dtype.kind == "O" or (series.dtype.kind in "iuf" and series.min() >= _EARLIEST))
+
+
 def refuse_dates(frame: pd.DataFrame, form: Mapping[str, Any]) -> None:
     """Refuse dates in the place of times, and say how to write them."""
     for part in _PARTS:
         if part not in form:
             continue
         (series,) = columns_of(frame, [form[part]])
-        if pd.api.types.is_datetime64_any_dtype(series.dtype) or (series.dtype.kind == "O" and looks_like_dates(series.dropna().unique())):
+        if pd.api.types.is_datetime64_any_dtype(series.dtype) or (_may_hold_dates(series) and looks_like_dates(series.dropna().unique())):
             shown = str(series.dropna().iloc[0])[:10] if series.notna().any() else "all of them missing"
             raise TableError(
                 f"column {series.name!r} holds dates ({shown}), and must hold times; name the column with the date from which time counts: "

@@ -2,7 +2,7 @@
 
 ====================================  =================================================
 ``2019-03-01``, ``2019/3/1``          year, month, day; a time of day may follow
-``20190301``                          the same
+``20190301``                          the same; also as a whole number
 ``01.03.2019``                        day, month, year
 ``01/03/2019``, ``01-03-2019``        day first or month first, as some row of the table shows
 ``1 Mar 2019``, ``01MAR2019``         with the English name of the month
@@ -24,14 +24,14 @@ from pandas.api import types
 from harmonium.errors import Problem, TableError
 from harmonium.table.frames import as_typed, distinct_values
 
-__all__ = ["dates_of", "looks_like_dates", "of_dates"]
+__all__ = ["dates_of", "looks_like_dates", "of_dates", "refuse_open_order", "shown_day_first"]
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
-_TIME = r"(?:[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d*)?)?Z?)?"
+_TIME = r"(?:[T :]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d*)?)?Z?)?"
 _YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?P<sign>[-/.])(?P<month>\d{{1,2}})(?P=sign)(?P<day>\d{{1,2}}){_TIME}")
 _COMPACT = re.compile(rf"(?P<year>(?:18|19|20|21)\d\d)(?P<month>\d\d)(?P<day>\d\d){_TIME}")
 _YEAR_LAST = re.compile(rf"(?P<first>\d{{1,2}})(?P<sign>[-/.])(?P<second_part>\d{{1,2}})(?P=sign)(?P<year>\d{{4}}){_TIME}")
-_NAMED = re.compile(rf"(?P<day>\d{{1,2}})[ .-]*(?P<name>[A-Za-z]{{3,9}})[ .,-]*(?P<year>\d{{4}})(?::|{_TIME}).*")
+_NAMED = re.compile(rf"(?P<day>\d{{1,2}})[ .-]*(?P<name>[A-Za-z]{{3,9}})[ .,-]*(?P<year>\d{{4}}){_TIME}")
 _NAME_FIRST = re.compile(rf"(?P<name>[A-Za-z]{{3,9}})\.? +(?P<day>\d{{1,2}}),? +(?P<year>\d{{4}}){_TIME}")
 _ENOUGH = 50  # values that are looked at, to find out whether they are dates
 
@@ -56,16 +56,46 @@ def dates_of(columns: Sequence[pd.Series], day_first: bool | None = None) -> lis
     return [_assembled(series, *found[id(series)], day_first) if id(series) in found else _as_dates(series) for series in columns]
 
 
+def shown_day_first(columns: Sequence[pd.Series]) -> bool | None:
+    """Whether the day comes first, as the rows of some columns show that hold dates; None if they do not show it, or not the same.
+
+    Examples
+    --------
+    >>> shown_day_first([pd.Series(["03/04/2019", "04/21/2019"])]), shown_day_first([pd.Series(["03/04/2019"])])
+    (False, None)
+    """
+    distinct = (value for series in columns if not _holds_dates(series) for value in distinct_values(series)[1])
+    parts = [own for own in map(_value, distinct) if isinstance(own, dict) and "first" in own]
+    shown = {day_first for own in parts for day_first in (True, False) if _datetime(own, not day_first) is None}
+    return shown.pop() if len(shown) == 1 else None
+
+
+def refuse_open_order(columns: Sequence[pd.Series]) -> None:
+    """Refuse dates such as 13/04/2019 in a part of a table: what they show about the day and the month, other parts may not."""
+    for series in columns:
+        places, distinct = (None, ()) if _holds_dates(series) else distinct_values(series)
+        for number, value in enumerate(distinct):
+            parts = _value(value)
+            if isinstance(parts, dict) and parts.get("first") != parts.get("second_part"):
+                row = int(np.flatnonzero(places == number)[0])
+                raise TableError(
+                    f"column {series.name!r} holds {as_typed(value)} in row {row}, and a part of a table does not show whether the day or "
+                    'the month comes first in all of it; write "dayfirst": True or "dayfirst": False',
+                    column=series.name,
+                    row=row,
+                )
+
+
 def looks_like_dates(values: Any) -> bool:
     """Whether some values, such as the levels of a column, are all dates.
 
     Examples
     --------
-    >>> looks_like_dates(["2019-03-01", "2020-11-30"]), looks_like_dates(["IIa", "IIb"])
-    (True, False)
+    >>> looks_like_dates(["2019-03-01", "2020-11-30"]), looks_like_dates([20190301]), looks_like_dates(["IIa", "IIb"])
+    (True, True, False)
     """
     some = [value for value in list(values)[:_ENOUGH] if value is not None]
-    return bool(some) and all(isinstance(value, date) or (isinstance(value, str) and _parts(value) is not None) for value in some)
+    return bool(some) and all(_value(value) is not None for value in some)
 
 
 def of_dates(column: Any, example: Any) -> str:
@@ -88,13 +118,6 @@ def _as_dates(series: pd.Series) -> Any:
 
 def _read(series: pd.Series) -> tuple[Any, list[_Parts | datetime]]:
     """Places of values among the distinct ones, and what these are."""
-    if types.is_numeric_dtype(series.dtype) and series.notna().any():
-        row = int(series.notna().to_numpy().argmax())
-        raise TableError(
-            f"column {series.name!r} must hold dates, such as 2019-03-01; found {as_typed(series.iloc[row])} in row {row}",
-            column=series.name,
-            row=row,
-        )
     places, distinct = distinct_values(series)
     found: list[_Parts | datetime] = []
     for number, value in enumerate(distinct):
@@ -115,6 +138,9 @@ def _value(value: Any) -> _Parts | datetime | None:
         return value.replace(tzinfo=None)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
+    if isinstance(value, int | float | np.integer | np.floating):
+        text = f"{value:.0f}"
+        return _parts(text) if value == np.floor(value) and _COMPACT.fullmatch(text) else None
     return _parts(value) if isinstance(value, str) else None
 
 

@@ -31,6 +31,7 @@ def form_of(name: str, definition: Any, unit: str | None) -> dict[str, Any]:
         ):
             if needed <= keys <= needed | allowed and len(form) == len(definition):
                 _check_causes(name, form)
+                _check_day_first(name, form)
                 return _with_unit(name, form, unit)
     raise ValueError(f"endpoint {name!r} must be {FORMS}; found {definition!r}")
 
@@ -43,6 +44,11 @@ def _with_unit(name: str, form: dict[str, Any], unit: str | None) -> dict[str, A
     elif "from" in form:
         raise ValueError(f'endpoint {name!r} is defined by dates; say in which unit its times are wanted: "unit": "months"')
     return form
+
+
+def _check_day_first(name: str, form: Mapping[str, Any]) -> None:
+    if not isinstance(form.get("dayfirst", True), bool):
+        raise ValueError(f"endpoint {name!r}: dayfirst must be True or False; found {form['dayfirst']!r}")
 
 
 def _check_causes(name: str, definition: Mapping[str, Any]) -> None:
