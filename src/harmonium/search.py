@@ -106,7 +106,7 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         """
         frame = to_pandas(X)
         parse_endpoints(y)
-        weights = parse_weights(sample_weight, len(frame), frame.index)
+        weights = parse_weights(sample_weight, len(frame), getattr(X, "index", None))
         candidates: list[dict[str, Any]] = [{"n_hidden": h, "objective": o} for h in self.n_hidden for o in self.objective]
         if not candidates:
             raise ValueError("at least one candidate for n_hidden and one for objective is needed")

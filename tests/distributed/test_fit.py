@@ -149,6 +149,13 @@ def test_with_more_times_than_are_kept_the_model_is_nearly_the_same(client, monk
     np.testing.assert_allclose(mine, theirs, atol=0.02)  # times are cut to a few per cent
 
 
+def test_parts_do_not_show_whether_the_day_comes_first():
+    dates = pd.DataFrame({"start": "2019-01-01", "seen": ["13/04/2019", "03/25/2019"], "dead": [1, 0]})
+    os = {"from": "start", "to": "seen", "event": "dead", "unit": "days"}
+    with pytest.raises(TableError, match=r"partition \d: column 'seen' holds '\d\d/\d\d/2019' in row 0, and a part of a table"):
+        hd.endpoints(cut(dates, 1, 1), os=os).compute(scheduler="synchronous")
+
+
 def test_bad_times_are_named_with_their_partition(client):
     frame = cohort(200)
     frame.loc[150, "os_mth"] = -1.0

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from harmonium.errors import TableError, WeightWarning
+from harmonium.errors import IndexWarning, TableError, WeightWarning
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.groups import parse_groups
 from harmonium.table.row_weights import RowWeights, parse_weights, words_of_weight
@@ -41,7 +41,9 @@ def test_weights_in_another_order_than_the_table():
     weights = pd.Series([1.0, 2.0, 3.0], index=["c", "a", "b"])
     with pytest.raises(TableError, match="in another order than those of X"):
         parse_weights(weights, 3, pd.Index(["a", "b", "c"]))
-    np.testing.assert_array_equal(parse_weights(weights, 3, pd.RangeIndex(3)), [1.0, 2.0, 3.0])
+    with pytest.warns(IndexWarning, match=r"the rows of X and sample_weight have different labels \(the first are 0 and 'c'\)"):
+        np.testing.assert_array_equal(parse_weights(weights, 3, pd.RangeIndex(3)), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(parse_weights(weights, 3), [1.0, 2.0, 3.0], "rows of an array have no labels")
 
 
 def test_rows_of_an_error_are_counted_without_those_of_weight_zero():
@@ -84,6 +86,11 @@ def test_groups():
     np.testing.assert_array_equal(parse_groups(pd.Series(["b", "a", "b"]), 3), [0, 1, 0])
     with pytest.raises(TableError, match="for each of 3 rows to which group it belongs; found 2"):
         parse_groups([1, 2], 3)
+    hospitals = pd.Series(["north", "south", "north"], index=["c", "a", "b"])
+    with pytest.raises(TableError, match=r"the rows of groups are in another order .* groups.loc\[X.index\]"):
+        parse_groups(hospitals, 3, index=pd.Index(["a", "b", "c"]))
+    with pytest.warns(IndexWarning, match="the rows of X and groups have different labels"):
+        parse_groups(hospitals, 3, index=pd.RangeIndex(3))
     for missing in (["a", np.nan, "b"], ("a", None, "b"), np.array(["a", np.nan, "b"], dtype=object)):
         with pytest.raises(TableError, match="groups must not be missing; found none in row 1"):
             parse_groups(missing, 3)

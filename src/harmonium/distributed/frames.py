@@ -19,6 +19,7 @@ from harmonium.distributed.clusters import require_paired
 from harmonium.errors import HarmoniumWarning, TableError, silenced
 from harmonium.metrics.observed import place_of
 from harmonium.model.survival_model import SurvivalModel
+from harmonium.table.dated_endpoints import require_day_first
 from harmonium.table.endpoints import endpoints_of_part
 from harmonium.typing import Array
 
@@ -44,7 +45,8 @@ def endpoints(table: Any, /, *, unit: str | None = None, terminal: Any = (), **d
     unit, terminal
         As in :func:`harmonium.endpoints`; a model with terminal endpoints answers about such tables, but cannot be fitted to them.
     **definitions : tuple or mapping
-        As in :func:`harmonium.endpoints`. In a partition there need not be an event.
+        As in :func:`harmonium.endpoints`. In a partition there need not be an event. Dates such as 13/04/2019 need
+        ``"dayfirst"``, since partitions might show different orders.
 
     Returns
     -------
@@ -60,6 +62,7 @@ def _endpoints_of_partition(
     part: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any, unit: str | None, partition_info: Any = None
 ) -> pd.DataFrame:
     try:
+        require_day_first(part, definitions)
         return endpoints_of_part(part, definitions, terminal, unit)
     except TableError as error:
         number = partition_info["number"] if partition_info else "?"

@@ -60,7 +60,7 @@ class MultiEndpointStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         n_rows, n_endpoints = had_event.shape
         if n_rows < self.n_splits:
             raise ValueError(f"there must be at least as many rows as folds; found {n_rows} and {self.n_splits}")
-        group = np.arange(n_rows) if groups is None else parse_groups(groups, n_rows)
+        group = np.arange(n_rows) if groups is None else parse_groups(groups, n_rows, index=getattr(y, "index", None))
         n_groups = int(group.max()) + 1
         if n_groups < self.n_splits:
             raise ValueError(f"there must be at least as many groups as folds; found {n_groups} and {self.n_splits}")

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from harmonium.metrics.observed import place_of
-from harmonium.table.checks import check_index
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.labels import check_index
 from harmonium.typing import Array, Booleans
 
 __all__ = ["count_wins", "win_table"]

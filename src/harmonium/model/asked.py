@@ -8,8 +8,9 @@ import numpy as np
 
 from harmonium.model.answering import Answering
 from harmonium.model.prognosis import Prognosis, endpoint_place
-from harmonium.table.checks import check_given, check_index
+from harmonium.table.checks import check_given
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.labels import check_index
 from harmonium.typing import Array
 
 __all__ = ["asked_times", "given_endpoints", "observed_endpoints"]

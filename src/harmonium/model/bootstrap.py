@@ -42,7 +42,7 @@ def dependence_with_intervals(
     table = encode_training_table(recipe, X, y, model, sample_weight)
     out = dependence(model, table.covariates)
     rng = np.random.default_rng(random_state)
-    members = _members(table.n_rows, len(X), sample_weight, groups)
+    members = _members(table.n_rows, X, sample_weight, groups)
     draws = [_drawn(members, rng) for _ in range(n_bootstrap)]
     replicates = np.array(
         Parallel(n_jobs=model.n_jobs, prefer="threads")(delayed(_refitted)(recipe, model, _rows(table, rows)) for rows in draws)
@@ -54,11 +54,11 @@ def dependence_with_intervals(
     return out
 
 
-def _members(n_kept: int, n_rows: int, sample_weight: Any, groups: Any) -> list[Integers]:
+def _members(n_kept: int, X: Any, sample_weight: Any, groups: Any) -> list[Integers]:
     """The rows of every group among those with a positive weight; without groups, every row by itself."""
     if groups is None:
         return [np.array([row]) for row in range(n_kept)]
-    weights, codes = parse_weights(sample_weight, n_rows), parse_groups(groups, n_rows)
+    weights, codes = parse_weights(sample_weight, len(X)), parse_groups(groups, len(X), index=getattr(X, "index", None))
     codes = codes if weights is None else codes[weights > 0.0]
     return [np.flatnonzero(codes == group) for group in np.unique(codes)]
 

@@ -22,9 +22,9 @@ from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
 from harmonium.model.training_summary import TrainingSummary
-from harmonium.table.checks import check_index
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.labels import check_index
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights, parse_weights, rows_left_out, with_positive_weight
 from harmonium.training.canonical import CanonicalForm
 from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named

@@ -15,8 +15,8 @@ from harmonium.plots.groups import at_level
 from harmonium.plots.labels import label_ends
 from harmonium.plots.style import COLOURS, INK, LINES, SMALL, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import end_of_axis, label_of_time
-from harmonium.table.checks import check_index
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.labels import check_index
 from harmonium.table.product_limit import ProductLimit, count_at_risk
 from harmonium.typing import Array, Booleans
 

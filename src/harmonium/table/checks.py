@@ -1,7 +1,8 @@
 """Warnings about tables that can be used but are probably not what was meant. Every user meets them, whatever the way in.
 
 Errors are where tables are read; here are the doubts: identifiers among covariates, text among numbers, covariates that hold what is
-known only afterwards, rows of X and y that do not belong together, times beyond follow-up, endpoints about which nothing is given.
+known only afterwards, times beyond follow-up, endpoints about which nothing is given. Rows of two tables that do not belong together are in
+:mod:`harmonium.table.labels`.
 """
 
 from __future__ import annotations
@@ -17,26 +18,22 @@ from harmonium.errors import (
     ExtrapolationWarning,
     IdentifierWarning,
     IgnoredColumnWarning,
-    IndexWarning,
     LeakageWarning,
-    TableError,
     TextWarning,
     UnknownEndpointWarning,
     warn,
 )
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.frames import as_typed, reads_as_number
+from harmonium.table.frames import reads_as_number
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.typing import Array, Integers
 
 __all__ = [
     "check_given",
-    "check_index",
     "check_times",
     "check_training_table",
     "equal_times",
-    "has_other_labels",
     "warn_of_ignored",
     "warn_of_leak",
     "warn_of_no_mean",
@@ -46,34 +43,6 @@ _FEW_ROWS, _LARGE_PART = 10, 0.25  # of rows in which a covariate equals an obse
 _FAR, _OTHER_UNIT = 3.0, " (are these times in another unit than those of training?)"
 _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
 _MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
-
-
-def check_index(X: Any, y: Any, called: str = "y", first: str = "X") -> None:
-    """Refuse rows of y that are those of X in another order; warn if they have other labels altogether."""
-    if not has_other_labels(X, y, called, first):
-        return
-    warn(
-        f"the rows of {first} and {called} have different labels (the first are {as_typed(X.index[0])} and {as_typed(y.index[0])}) "
-        "and are matched by their order; reset both indexes if that is right",
-        IndexWarning,
-    )
-
-
-def has_other_labels(X: Any, y: Any, called: str = "y", first: str = "X") -> bool:
-    """Refuse rows of y that are those of X in another order; otherwise, whether they have other labels altogether."""
-    ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
-    if not (isinstance(ours, pd.Index) and isinstance(theirs, pd.Index)) or len(ours) != len(theirs) or ours.equals(theirs):
-        return False
-    if called == "given" and theirs.equals(pd.RangeIndex(len(theirs))) and len(ours.intersection(theirs)) < len(ours):
-        return False  # written down for these rows
-    if len(ours.symmetric_difference(theirs)) == 0:
-        row = int(np.argmax(np.asarray(ours != theirs)))
-        raise TableError(
-            f"the rows of {called} are in another order than those of {first} (row {row} is {as_typed(ours[row])} in {first} "
-            f"and {as_typed(theirs[row])} in {called}); align them: {called}.loc[{first}.index]",
-            row=row,
-        )
-    return True
 
 
 def check_training_table(

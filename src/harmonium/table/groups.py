@@ -9,19 +9,23 @@ import pandas as pd
 
 from harmonium.errors import TableError
 from harmonium.table.frames import row_of
+from harmonium.table.labels import check_labels
 from harmonium.typing import Integers
 
 __all__ = ["parse_groups"]
 
 
-def parse_groups(groups: Any, n_rows: int, called: str = "groups") -> Integers:
+def parse_groups(groups: Any, n_rows: int, called: str = "groups", index: Any = None) -> Integers:
     """The number of each row's group, in the order in which groups appear; a row without one is refused.
+
+    Labels of the rows are compared with ``index``, that of X, where both have some.
 
     Examples
     --------
     >>> parse_groups(["north", "south", "north"], 3)
     array([0, 1, 0])
     """
+    check_labels(index, getattr(groups, "index", None), called)
     array = np.asarray(groups, dtype=object if isinstance(groups, list | tuple) else None)  # NumPy would turn a missing one into text
     if array.shape != (n_rows,):
         found = str(array.size) if array.ndim == 1 else f"an object of shape {array.shape}"

@@ -22,6 +22,7 @@ import pandas as pd
 from harmonium.errors import TableError, WeightWarning, warn
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import as_typed, numbers_of, row_of, to_pandas
+from harmonium.table.labels import check_labels
 from harmonium.typing import Array, Integers
 
 __all__ = ["UNWEIGHTED", "RowWeights", "parse_weights", "rows_left_out", "total_or_count", "with_positive_weight", "words_of_weight"]
@@ -73,6 +74,8 @@ UNWEIGHTED = RowWeights()
 def parse_weights(sample_weight: Any, n_rows: int, index: Any = None, called: str = "sample_weight") -> Array | None:
     """Weights that can be used, as an array; None if there are none. Anything else is refused with the row.
 
+    Labels of the rows are compared with ``index``, that of X, where both have some.
+
     Examples
     --------
     >>> parse_weights([1, 0, 2.5], 3)
@@ -83,10 +86,7 @@ def parse_weights(sample_weight: Any, n_rows: int, index: Any = None, called: st
     """
     if sample_weight is None:
         return None
-    ours = getattr(sample_weight, "index", None)
-    labelled = isinstance(ours, pd.Index) and isinstance(index, pd.Index) and len(ours) == len(index)
-    if labelled and not ours.equals(index) and not len(ours.symmetric_difference(index)):  # type: ignore[union-attr]
-        raise TableError(f"the rows of {called} are in another order than those of X; align them: {called}.loc[X.index]")
+    check_labels(index, getattr(sample_weight, "index", None), called)
     array = np.asarray(sample_weight)
     if array.shape != (n_rows,):
         found = str(array.size) if array.ndim == 1 else f"an object of shape {array.shape}"
@@ -123,7 +123,7 @@ def with_positive_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, 
     if sample_weight is None:
         return X, y, None
     frame = to_pandas(X)
-    weights = parse_weights(sample_weight, len(frame), frame.index)
+    weights = parse_weights(sample_weight, len(frame), getattr(X, "index", None))
     assert weights is not None
     kept = weights > 0.0
     _warn_of_size(weights[kept])
