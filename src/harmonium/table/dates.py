@@ -24,7 +24,7 @@ from pandas.api import types
 from harmonium.errors import Problem, TableError
 from harmonium.table.frames import as_typed, distinct_values
 
-__all__ = ["dates_of", "looks_like_dates", "of_dates", "refuse_open_order", "shown_day_first"]
+__all__ = ["dates_of", "looks_like_dates", "of_dates", "refuse_open_order"]
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _TIME = r"(?:[T :]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d*)?)?Z?)?"
@@ -54,20 +54,6 @@ def dates_of(columns: Sequence[pd.Series], day_first: bool | None = None) -> lis
     if day_first is None:
         day_first = _day_first([(series, found[id(series)]) for series in texts])
     return [_assembled(series, *found[id(series)], day_first) if id(series) in found else _as_dates(series) for series in columns]
-
-
-def shown_day_first(columns: Sequence[pd.Series]) -> bool | None:
-    """Whether the day comes first, as the rows of some columns show that hold dates; None if they do not show it, or not the same.
-
-    Examples
-    --------
-    >>> shown_day_first([pd.Series(["03/04/2019", "04/21/2019"])]), shown_day_first([pd.Series(["03/04/2019"])])
-    (False, None)
-    """
-    distinct = (value for series in columns if not _holds_dates(series) for value in distinct_values(series)[1])
-    parts = [own for own in map(_value, distinct) if isinstance(own, dict) and "first" in own]
-    shown = {day_first for own in parts for day_first in (True, False) if _datetime(own, not day_first) is None}
-    return shown.pop() if len(shown) == 1 else None
 
 
 def refuse_open_order(columns: Sequence[pd.Series]) -> None:
