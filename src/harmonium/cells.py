@@ -39,6 +39,12 @@ class Block:
         """How many columns."""
         return int(self.columns.stop) - int(self.columns.start)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Columns, and statistics of each."""
+        n_columns = self.n_columns
+        return n_columns, (self.statistics.stop - self.statistics.start) // n_columns
+
 
 @dataclass(frozen=True)
 class Layout:

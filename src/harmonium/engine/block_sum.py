@@ -11,6 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from harmonium.engine.block_factors import evaluate_cells, pattern_factors, pull_back_cells, spread_patterns
+from harmonium.engine.block_halves import (
+    FEWEST_FOR_HALVES,
+    Halves,
+    add_occupancy,
+    expected_by_halves,
+    leave_out,
+    multiply_factors,
+    room_for_halves,
+    sum_block,
+    sum_pattern,
+    times_weights,
+    unit_halves,
+)
 from harmonium.engine.block_kernels import (
     closed_form,
     expected_hidden,
@@ -187,6 +200,106 @@ def _sum_side(
     sums.value[0] += value
 
 
+@compiled(sums=True)
+def _spread_halves(rows: RowBlocks, side: int, block: int, at: _Block, halves: Halves, shared: _Batch) -> bool:
+    """The same as :func:`_spread_block` with weights by halves."""
+    inverse, share, work = at.inverse, at.share, np.empty(halves.low.shape[0])
+    patterns, _, occupancy, first, factors, errors, adjoints, by_factor = shared
+    good = True
+    for r in range(inverse.size):
+        if inverse[r] == 0.0:
+            continue
+        error, own = 0.0, rows.pattern[side, block, r]
+        for k in range(rows.cells.shape[1]):
+            cell, values = rows.cells[side, k, block, r] - first, by_factor[k]
+            if cell >= 0:
+                multiply_factors(rows, side, block, r, first, k, patterns, factors, values)
+                times_weights(halves.low, halves.high, r, inverse[r], work, values)
+                for i in range(values.size):
+                    error += abs(values[i]) * errors[cell, i]
+        if not error <= TOLERANCE:
+            inverse[r] = 0.0
+            good = False
+            continue
+        weight = share[r]
+        for k in range(rows.cells.shape[1]):
+            cell = rows.cells[side, k, block, r] - first
+            if cell >= 0:
+                for i in range(by_factor.shape[1]):
+                    adjoints[cell, i] += weight * by_factor[k, i]
+        if own > 0:
+            multiply_factors(rows, side, block, r, first, -1, patterns, factors, halves.factors)
+            times_weights(halves.low, halves.high, r, weight * inverse[r], work, halves.factors)
+            for i in range(by_factor.shape[1]):
+                occupancy[own, i] += halves.factors[i]
+    return good
+
+
+@compiled()
+def _restore_weights(rows: RowBlocks, side: int, block: int, at: _Block, halves: Halves, shared: _Batch) -> None:
+    """The weights of states of rows that were not summed, from halves; the halves lose these rows."""
+    work = np.empty(halves.low.shape[0])
+    for r in range(at.inverse.size):
+        if at.inverse[r] == 0.0:
+            multiply_factors(rows, side, block, r, shared.first, -1, shared.patterns, shared.cells, halves.factors)
+            times_weights(halves.low, halves.high, r, 1.0, work, halves.factors)
+            for i in range(halves.factors.size):
+                at.weights[i, r] = halves.factors[i]
+            leave_out(halves, r)
+
+
+@compiled(sums=True)
+def _sum_side_by_halves(
+    rows: RowBlocks,
+    side: int,
+    start: int,
+    table_scale: Array,
+    errors: Array,
+    at: _Block,
+    halves: Halves,
+    shared: _Batch,
+    fields: Array,
+    sums: Sums,
+) -> None:
+    """The same as :func:`_sum_side` with weights by halves."""
+    on, off, expected, _, _, folded, scale, total, inverse, share = at
+    n_hidden, value = on.shape[0], 0.0
+    for place in range(fields.shape[1]):
+        block = start + place
+        kind, own = rows.kind[side, block], rows.pattern[side, block, 0]
+        unit_weights(fields, place, on, off, scale)
+        if kind == CLOSED:
+            closed_form(on, off, total, expected)
+        else:
+            unit_halves(on, off, halves)
+        if kind == MIXED:
+            sum_block(rows, side, block, shared.first, shared.patterns, shared.cells, halves, total)
+        elif kind == UNIFORM:
+            sum_pattern(shared.patterns[own], halves, total)
+        good = invert_sums(total, inverse, scale)
+        _add_scales(rows, side, block, table_scale, shared.scales, scale)
+        for r in range(share.size):
+            share[r] = rows.weights[side, block, r]
+        if kind == MIXED:
+            good = _spread_halves(rows, side, block, at, halves, shared) and good
+        if not good:
+            if kind != CLOSED:
+                _restore_weights(rows, side, block, at, halves, shared)
+            _set_aside(rows, side, block, at, errors, shared, sums)
+        for r in range(share.size):
+            value += share[r] * scale[r]
+            inverse[r] = inverse[r] * share[r] if kind != CLOSED else share[r]
+            fields[n_hidden, place, r] = share[r]
+        if kind == UNIFORM:
+            add_occupancy(shared.patterns[own], inverse, halves, shared.occupancy[own])
+        if kind != CLOSED:
+            expected_by_halves(halves, folded, expected)
+        for j in range(n_hidden):
+            for r in range(share.size):
+                fields[j, place, r] = expected[j, r] * inverse[r]
+    sums.value[0] += value
+
+
 @compiled()
 def _room(n_hidden: int) -> _Block:
     """Working memory for a block."""
@@ -226,7 +339,7 @@ def sum_blocks(rows: RowBlocks, energy: Energy, factors: Factors, sums: Sums) ->
     """Sum over the hidden states of some rows (eq. 5), and add to the gradient; flags, by side and row, are set where one is left out."""
     n_hidden, n_common, n_sides, n_places = energy.hidden_bias.size, rows.n_common, rows.weights.shape[0], rows.n_places
     n_states, n_blocks, n_patterns = 1 << n_hidden, rows.row.shape[0], rows.pattern_first.size - 1
-    by_place, at = _by_place(rows, energy, n_places), _room(n_hidden)
+    by_place, at, halves = _by_place(rows, energy, n_places), _room(n_hidden), room_for_halves(n_hidden)
     products = np.zeros(by_place.shape)
     patterns, scales, occupancy = np.empty((n_patterns, n_states)), np.empty(n_patterns), np.zeros((n_patterns, n_states))
     pattern_factors(rows, factors, patterns, scales)
@@ -246,7 +359,10 @@ def sum_blocks(rows: RowBlocks, energy: Energy, factors: Factors, sums: Sums) ->
             add_products(by_place, lines, own, seen, fields[0])
         by_block = fields.reshape(n_sides, lines.size, stop - start, ROWS)
         for side in range(n_sides):
-            _sum_side(rows, side, start, factors.table_scale, factors.errors, at, shared, by_block[side], sums)
+            if n_hidden >= FEWEST_FOR_HALVES:
+                _sum_side_by_halves(rows, side, start, factors.table_scale, factors.errors, at, halves, shared, by_block[side], sums)
+            else:
+                _sum_side(rows, side, start, factors.table_scale, factors.errors, at, shared, by_block[side], sums)
         if n_sides == 2:
             add_sums_of_products(fields[0], seen[n_common:], products[:, n_common:])
             fields[1] += fields[0]

@@ -100,10 +100,13 @@ class LogMassSum:
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum and its gradient, both in terms of natural parameters (eq. 11)."""
-        strip = self.one_strip(natural.n_hidden)
-        self.count_uses(1)
-        found = None if strip is None else sum_strip(strip, natural, self._total_weight)
-        return self._without_strip(natural) if found is None else found
+        found = None
+        while found is None:
+            strip = self.one_strip(natural.n_hidden)
+            self.count_uses(1)
+            found = None if strip is None else sum_strip(strip, natural, self._total_weight)
+            found = self._without_strip(natural) if found is None else found
+        return found
 
     def one_strip(self, n_hidden: int) -> Strip | None:
         """For compiled code that finds value and gradient by itself: the rows, if they are one strip and hidden units few.
@@ -118,17 +121,16 @@ class LogMassSum:
         """The grid has served for some more evaluations."""
         self._prepared.n_uses += n_evaluations
 
-    def _without_strip(self, natural: Natural) -> tuple[float, Natural]:
-        """Value and gradient of any rows; the grid is refined where it has to be."""
-        while True:
-            prepared = self._prepared
-            if natural.n_hidden >= FEWEST_UNITS:
-                sums, unrepresented, pull_back, blamed = self._add_up_by_halves(prepared, natural)
-            else:
-                sums, unrepresented, pull_back, blamed = self._add_up(prepared, natural)
-            n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
-            if not self._refine(prepared, n_inaccurate, natural.n_hidden, blamed):
-                break
+    def _without_strip(self, natural: Natural) -> tuple[float, Natural] | None:
+        """Value and gradient of any rows; None if the grid had to be refined."""
+        prepared = self._prepared
+        if natural.n_hidden >= FEWEST_UNITS:
+            sums, unrepresented, pull_back, blamed = self._add_up_by_halves(prepared, natural)
+        else:
+            sums, unrepresented, pull_back, blamed = self._add_up(prepared, natural)
+        n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
+        if self._refine(prepared, n_inaccurate, natural.n_hidden, blamed):
+            return None
         for part in self._map(lambda rows: self._enumerated_sums(natural, rows), unrepresented, natural.n_hidden):
             for total, addend in zip(_totals(sums)[:4], part, strict=True):
                 np.add(total, addend, out=total)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf, nextafter
+from math import inf
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Parameters:
         """The inverse of :meth:`natural`."""
         blocks = []
         for block in layout.blocks:
-            shape = (block.n_columns, block.unit.n_statistics)
+            shape = block.shape
             bias = natural.bias[block.statistics].reshape(shape)
             coupling = natural.coupling[block.statistics].reshape(*shape, natural.n_hidden)
             blocks.append({name: np.array(a) for name, a in block.unit.own_parameters(Canonical(bias, coupling, 0.0)).items()})
@@ -93,14 +93,12 @@ class Parameters:
 
     def check(self, layout: Layout) -> None:
         """Refuse parameters of another layout, and values outside their bounds."""
-        if self.layout != layout:
+        if self.layout is not layout and self.layout != layout:
             raise ValueError(f"parameters and cells must have the same layout; found {self.layout} and {layout}")
-        declared = list(self.declared())
-        lowest = [nextafter(one.lowest, inf) if one.exclusive else one.lowest for one, _ in declared]
-        vector = np.concatenate([values.ravel() for _, values in declared])
-        if np.isfinite(vector).all() and (vector >= np.repeat(lowest, [values.size for _, values in declared])).all():
-            return  # one look at all of them is quicker than one at each
-        for one, values in declared:
+        finite = np.isfinite(self.to_vector()).all()  # one look at all of them is quicker than one at each
+        for one, values in self.declared():
+            if finite and (one.lowest == -inf or values.min(initial=inf) > one.lowest):
+                continue
             refusal = one.refusal(values)
             if refusal is not None:
                 raise ValueError(refusal)
@@ -110,7 +108,8 @@ class Parameters:
         yield HIDDEN_BIAS, self.hidden_bias
         for block, own in zip(self.layout.blocks, self.blocks, strict=True):
             by_name = {declared.name: declared for declared in block.unit.parameters}
-            yield from ((by_name[name], values) for name, values in own.items())
+            for name, values in own.items():
+                yield by_name[name], values
 
     def by_declaration(self, value: Callable[[Parameter], float]) -> Array:
         """A vector, in the order of :meth:`to_vector`, with what ``value`` says of each parameter."""
@@ -157,7 +156,7 @@ class Parameters:
         """A gradient by the natural parameters as one by these parameters."""
         blocks = []
         for block, own in zip(self.layout.blocks, self.blocks, strict=True):
-            shape = (block.n_columns, block.unit.n_statistics)
+            shape = block.shape
             part = Canonical(
                 gradient.bias[block.statistics].reshape(shape),
                 gradient.coupling[block.statistics].reshape(*shape, self.n_hidden),

@@ -15,7 +15,7 @@ from harmonium.typing import Array
 __all__ = ["descended"]
 
 _FLAT = 1e-7  # projected gradient at which there is nothing left to gain
-_AT_ONCE = 10  # iterations between two looks at what the history says, and at Ctrl-C
+_AT_ONCE = 20  # iterations between two looks at what the history says, and at Ctrl-C
 
 Note = Callable[[OptimizeResult], None]
 

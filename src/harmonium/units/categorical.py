@@ -7,6 +7,7 @@ missing category is always drawn as exactly one level (docs/model.md, section 2)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, inf, log
 from typing import ClassVar
 
@@ -91,12 +92,12 @@ class Categorical(UnitDefaults):
         if self.n_levels < 2:
             raise ValueError(f"a categorical unit needs at least 2 levels; got {self.n_levels}")
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """Each level has its own a and W."""
         return Parameter("W", (self.n_levels,), couples=True, penalised=True), Parameter("a", (self.n_levels,))
 
-    @property
+    @cached_property
     def natural_parameters(self) -> tuple[NaturalParameter, ...]:
         """One for each level."""
         levels = range(self.n_levels)

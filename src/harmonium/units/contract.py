@@ -146,8 +146,7 @@ class NaturalParameter:
         return self.coupling is not None and self.bias_bounds == (-inf, inf)
 
 
-@dataclass(frozen=True)
-class Canonical:
+class Canonical(NamedTuple):
     """Natural parameters of a block of columns (or a gradient by them): A, C and the constant part of the energy.
 
     ``bias`` has shape (columns, statistics) and ``coupling`` (columns, statistics, hidden units).
