@@ -219,7 +219,7 @@ def test_an_error_nobody_thought_of_is_not_the_users(run, here, monkeypatch):
 
 
 def test_every_command_has_examples(run):
-    for command in ("fit", "predict", "evaluate", "compare", "impute", "sample", "info"):
+    for command in ("fit", "predict", "evaluate", "compare", "explain", "impute", "sample", "info"):
         done = run(command, "--help")
         assert done.code == 0
         assert f"harmonium {command} " in done.out.split("Examples:")[1]

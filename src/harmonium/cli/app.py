@@ -24,7 +24,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harmonium.cli import benchmark, compare, demo, evaluate, explore, fit, impute, info, plot, predict, reproduce, sample
+from harmonium.cli import benchmark, compare, demo, evaluate, explain, explore, fit, impute, info, plot, predict, reproduce, sample
 from harmonium.cli.line_numbers import with_lines
 from harmonium.cli.options import flag
 from harmonium.cli.suggestion import no_endpoint
@@ -57,6 +57,7 @@ _COMMANDS = {
     "predict": predict,
     "evaluate": evaluate,
     "compare": compare,
+    "explain": explain,
     "impute": impute,
     "sample": sample,
     "info": info,

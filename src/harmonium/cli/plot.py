@@ -10,21 +10,17 @@ import typer
 
 from harmonium.cli.extras import require_matplotlib
 from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Model, Quiet, TimeUnit
+from harmonium.cli.some_rows import ALL, Rows, asked
 from harmonium.cli.terminal import Terminal
 
 __all__ = ["COMMANDS"]
 
-_ALL = "all"  # rows
 _FIGURES = (".png", ".pdf", ".svg")
 
 Figure = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A .png, .pdf or .svg file.", show_default=False)]
 Chosen = Annotated[
     str | None,
     typer.Option("--endpoint", "-e", metavar="NAME", help="Which endpoint of the model.", show_default="the first"),
-]
-Rows = Annotated[
-    str | None,
-    typer.Option("--rows", metavar="N,N,...", help="Rows of the table, counted from 0.", show_default="the first 5"),
 ]
 Until = Annotated[float | None, typer.Option("--until", metavar="TIME", help="Where the axis of time ends.", show_default=False)]
 
@@ -78,7 +74,7 @@ def curves(
 ) -> None:
     """Draw predicted survival of some rows of a table."""
     _check(output, force, data)
-    model, X = _asked(context.obj, model_file, data, rows, endpoint)
+    model, X, _ = asked(context.obj, model_file, data, rows, endpoint)
 
     def draw() -> Any:
         from harmonium import plots
@@ -100,7 +96,7 @@ def states(
 ) -> None:
     """Draw the probability of every state over time, the mean of some rows of a table, by a model with a terminal endpoint."""
     _check(output, force, data)
-    model, X = _asked(context.obj, model_file, data, rows, None)
+    model, X, _ = asked(context.obj, model_file, data, rows, None)
     if model.encoding.episodes is None:
         raise ValueError(f"{model_file} has no terminal endpoint, and so no states; fit it with --terminal NAME")
 
@@ -165,7 +161,7 @@ def effects(
 ) -> None:
     """Draw what a step in each column goes with, for each endpoint, all else being as in a table: a forest plot with 95 % intervals."""
     _check(output, force, data)
-    model, X = _asked(context.obj, model_file, data, _ALL, None)
+    model, X, _ = asked(context.obj, model_file, data, ALL, None)
 
     def draw() -> Any:
         from harmonium import plots
@@ -190,36 +186,6 @@ def _check(output: str, force: bool, data: Path) -> None:
 
     require_matplotlib()
     check_output(output, force, _FIGURES, inputs=[data])
-
-
-def _asked(terminal: Terminal, model_file: Path, data: Path, rows: str | None, endpoint: str | None) -> tuple[Any, Any]:
-    """A model, and some rows of a table."""
-    from harmonium.cli.endpoint_columns import require_endpoints
-    from harmonium.model.storage import read_contents
-    from harmonium.table.files.opening import open_table
-    from harmonium.table.training_values import TrainingValues
-
-    contents = read_contents(model_file)
-    require_endpoints([] if endpoint is None else [endpoint], contents.encoding.endpoint_names)
-    table, covariates = open_table(data), TrainingValues(contents.encoding.columns)
-    table.require(covariates.names)
-    frame = table.read(covariates.names, text=covariates.text)
-    X = covariates.of(frame.iloc[_row_numbers(rows, len(frame))])
-    terminal.warn(*covariates.unseen)
-    from harmonium.model.loading import model_in
-
-    return model_in(contents, None), X
-
-
-def _row_numbers(text: str | None, n_rows: int) -> list[int]:
-    """Rows that the user named, which must be there."""
-    if text is None or text == _ALL:
-        return list(range(n_rows if text == _ALL else min(5, n_rows)))
-    parts = [part.strip() for part in text.split(",")]
-    wrong = [part for part in parts if not part.isdecimal() or int(part) >= n_rows]
-    if wrong:
-        raise ValueError(f"--rows must be numbers from 0 to {n_rows - 1}, such as 0,3; found {wrong[0]!r}")
-    return [int(part) for part in parts]
 
 
 def _write(terminal: Terminal, draw: Callable[[], Any], output: str, force: bool) -> None:

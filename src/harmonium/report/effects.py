@@ -68,7 +68,7 @@ def largest_effects(table: pd.DataFrame, name: str, unit: str) -> str:
     >>> index = pd.MultiIndex.from_tuples([("sex", "f to m", "os"), ("age", "50 to 70", "os")], names=["column", "step", "endpoint"])
     >>> found = {"time": 60.0, "difference": [-0.01, -0.2], "difference_lower": [-0.1, -0.3], "difference_upper": [0.08, -0.1]}
     >>> largest_effects(pd.DataFrame(found, index=index), "os", "months")
-    'All else alike, free of it at 60 months: age 50 to 70 −20 percentage points (95% interval −30 to −10).'
+    'All else alike, free of it at 60 months: age (50 to 70) −20 percentage points (95% interval −30 to −10).'
     """
     own = table.xs(name, level="endpoint")
     if "difference_lower" in own:
@@ -81,7 +81,7 @@ def largest_effects(table: pd.DataFrame, name: str, unit: str) -> str:
 
 
 def _words(column: Any, step: str, row: pd.Series, first: bool) -> str:
-    shown = f"{column} {step} {signed(100.0 * row['difference'], 0)}{' percentage points' * first}"
+    shown = f"{column} ({step}) {signed(100.0 * row['difference'], 0)}{' percentage points' * first}"
     if "difference_lower" not in row:
         return shown
     low, high = (signed(100.0 * row[f"difference_{end}"], 0) for end in ("lower", "upper"))
