@@ -8,8 +8,8 @@ import pytest
 
 import harmonium as hm
 from harmonium.cli import main
-from harmonium.cli.endpoint_columns import EndpointReader
 from harmonium.errors import EndpointWarning
+from harmonium.table.endpoint_columns import EndpointReader
 from harmonium.table.endpoints import parse_endpoints
 
 

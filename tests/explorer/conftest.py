@@ -112,8 +112,10 @@ class Page:
         inputs.append({"id": "patient", "property": "data", "value": form or self.form()})
         return self.body("together-figure", [*inputs, {"id": "tab", "property": "data", "value": tab}])
 
-    def cohort(self, upload, times=""):
-        inputs = [{"id": "upload", "property": "data", "value": upload}, {"id": "cohort-times", "property": "value", "value": times}]
+    def cohort(self, upload, times="", given=""):
+        values = {"cohort-times": times, "cohort-given": given}
+        lines = [{"id": name, "property": "value", "value": value} for name, value in values.items()]
+        inputs = [{"id": "upload", "property": "data", "value": upload}, *lines]
         return self.body("cohort-table", inputs)
 
     def compare(self, forms, labels=("", "", ""), endpoint="0"):

@@ -199,6 +199,28 @@ def test_a_row_of_a_cohort_opens_as_a_patient(visit, address, model, tmp_path):
     assert page.get_by_label("time of rfs").input_value() == ""
 
 
+def test_follow_up_of_a_cohort_is_used_and_opens_with_the_row(visit, address, model, tmp_path):
+    X, _ = hm.datasets.load_nvalt8()
+    X.iloc[:5].assign(months=8.0, back=1).to_csv(tmp_path / "five.csv", index_label="patient")
+    page = visit(address)
+    open_tab(page, "Cohort")
+    page.set_input_files("#drop input[type=file]", tmp_path / "five.csv")
+    sync_api.expect(page.locator("#cohort-count")).to_have_text("Rows 1 to 5 of 5")
+    row = page.locator("#cohort-view tbody tr").nth(2)
+    without = row.inner_text()
+    page.locator("#cohort-given").fill("rfs=months,back")
+    page.locator("#cohort-given").press("Enter")
+    sync_api.expect(row).not_to_have_text(without)
+    row.click()
+    sync_api.expect(page.get_by_label("time of rfs")).to_have_value("8")
+    medians = page.locator("#medians tbody tr")
+    sync_api.expect(medians.nth(1).locator("td").nth(1)).to_have_text("event at 8")
+    given = hm.endpoints(pd.DataFrame({"months": [8.0], "back": [1]}), rfs=("months", "back"))
+    with hm.errors.silenced(hm.errors.UnknownEndpointWarning):
+        median = model.prognosis(X.iloc[[2]], given=given).median("os")[0]
+    sync_api.expect(medians.nth(0).locator("td").nth(1)).to_have_text(number(median))
+
+
 @pytest.fixture(scope="module")
 def ordered_address(ordered_model, serve):
     return serve(make_app(ordered_model, unit="months", title="ordered"))

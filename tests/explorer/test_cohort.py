@@ -3,6 +3,7 @@
 import base64
 import gzip
 import io
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from harmonium.explorer.cohort import cohort_answers, most_rows, read_cohort
+from harmonium.explorer.answers import ask
+from harmonium.explorer.cohort import cohort_answers, follow_up_in, known_of, most_rows, read_cohort
 
 
 def as_url(content):
@@ -36,6 +38,43 @@ def test_answers_are_those_of_the_library(model, schema, X):
     assert list(answers) == ["row", "patient", "os_risk", "os_survival_12", "os_median", "rfs_risk", "rfs_survival_12", "rfs_median"]
     np.testing.assert_allclose(answers["os_median"], model.predict_median(X, endpoint="os"), rtol=1e-9)
     np.testing.assert_allclose(answers["rfs_risk"], model.predict(X, endpoint="rfs"), rtol=1e-9)
+
+
+def test_follow_up_in_the_file_is_used(model, schema, X):
+    _, y = hm.datasets.load_nvalt8()
+    seen = hm.landmark(y, 12)
+    written = X.assign(months=y["rfs", "lower"].clip(upper=12.0), seen=seen["rfs", "upper"].lt(np.inf).map({True: "yes", False: "no"}))
+    url = as_url(csv_of(written, sep=";", decimal=","))
+    frame, _ = read_cohort(schema, "a.csv", url, 1000)
+    given = follow_up_in(model, "a.csv", url, "rfs=months,seen:yes")
+    answers = cohort_answers(model, schema, frame, [24.0], given)
+    expected = ask(model, X, seen[["rfs"]]).survival("os", [24.0])[:, 0]
+    np.testing.assert_allclose(answers["os_survival_24"], expected, rtol=1e-9)
+    assert np.ptp(answers["os_survival_24"] - cohort_answers(model, schema, frame, [24.0])["os_survival_24"]) > 0.05
+    known = known_of(schema, given)
+    row = int(np.flatnonzero(written["seen"] == "yes")[0])
+    assert [known["states"][e][row] for e in (0, 1)] == ["", "event"]
+    assert float(known["times"][1][row]) == written["months"].iloc[row]
+
+
+def test_without_columns_nothing_is_known(model, schema, X):
+    assert follow_up_in(model, "a.csv", as_url(csv_of(X)), " ;") is None
+    assert known_of(schema, None) == {"states": [], "times": []}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("rfs=month,seen", "column 'month' is missing"),
+        ("pfs=age,gender_female", "there is no endpoint 'pfs'"),
+        ("rfs", "an endpoint must be written"),
+        ("rfs=age,stage", "'stage' must hold 0 and 1"),
+        (7, "must be a line of text"),
+    ],
+)
+def test_follow_up_that_cannot_be_read_is_refused(model, X, columns, message):
+    with pytest.raises(ValueError, match=message):
+        follow_up_in(model, "a.csv", as_url(csv_of(X)), columns)
 
 
 def test_levels_come_back_as_they_were_in_training(schema, X):
@@ -76,6 +115,7 @@ def test_bad_files_get_the_errors_of_the_command_line(what, model, page, X, tmp_
     model.save(tmp_path / "model.harmonium")
     assert main(["predict", str(tmp_path / "model.harmonium"), str(tmp_path / "bad.csv"), "-o", str(tmp_path / "out.csv")]) == 2
     expected = capsys.readouterr().err.strip().removeprefix("error: ").replace(f"{tmp_path}/", "").removeprefix("bad.csv: ")
+    expected = re.sub(r" \(line \d+\)", "", expected)  # the command line can look at the file once more
 
     response = page.post(page.cohort({"name": "bad.csv", "contents": as_url(content)}))
     assert response.status_code == 200

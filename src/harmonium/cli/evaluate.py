@@ -51,9 +51,9 @@ def run(
     D-calibration (a small one means that predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error.
     Rows that were used for training flatter the model. Endpoints are written as for fit (see harmonium fit --help).
     """
-    from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside, weights_in
     from harmonium.model.storage import read_contents
+    from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 

@@ -243,8 +243,8 @@ def training_table(
     groups: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """Covariates and endpoints of a file, and the weights and groups of its rows."""
-    from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.cli.problems import groups_in, refuse_incomplete, training_rows, weights_in
+    from harmonium.table.endpoint_columns import EndpointReader
     from harmonium.table.files.opening import open_table
 
     table = open_table(data)

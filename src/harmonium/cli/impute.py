@@ -41,10 +41,10 @@ def run(
     """
     import pandas as pd
 
-    from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside
     from harmonium.cli.writing import check_output, side_by_side, table_writer
     from harmonium.model.storage import read_contents
+    from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 

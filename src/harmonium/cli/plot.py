@@ -42,7 +42,7 @@ def kaplan_meier(
     The first endpoint is drawn; if another is terminal and may prevent it, the curves are Aalen–Johansen estimates. Endpoints are written
     as for fit (see harmonium fit --help).
     """
-    from harmonium.cli.endpoint_columns import EndpointReader
+    from harmonium.table.endpoint_columns import EndpointReader
     from harmonium.table.files.opening import open_table
 
     _check(output, force, data)
@@ -120,9 +120,9 @@ def calibration(
     quiet: Quiet = False,
 ) -> None:
     """Draw predicted against observed probabilities of an event by some time; rows that were used for training flatter the model."""
-    from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside
     from harmonium.model.storage import read_contents
+    from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 

@@ -72,10 +72,10 @@ def run(
     With --given, what is already known of the endpoints is used. Columns are written as for fit (see harmonium fit --help). With
     --landmark T, predictions are made as if at T: anything observed later is ignored.
     """
-    from harmonium.cli.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.cli.problems import endpoints_beside
     from harmonium.cli.writing import check_output, table_writer
     from harmonium.model.storage import read_contents
+    from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.landmark import landmark as known_at
     from harmonium.table.training_values import TrainingValues

@@ -11,8 +11,8 @@ from harmonium.errors import collecting_problems
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harmonium.cli.endpoint_columns import EndpointReader
     from harmonium.table.encoding import Encoding
+    from harmonium.table.endpoint_columns import EndpointReader
     from harmonium.table.files.formats import TableFile
 
 __all__ = ["endpoints_beside", "groups_in", "refuse_incomplete", "training_rows", "weights_in"]

@@ -33,8 +33,8 @@ class Asked(NamedTuple):
 
 def asked(terminal: Terminal, model_file: Path, data: Path, rows: str | None, endpoint: str | None, beside: str | None = None) -> Asked:
     """Read them; what is wrong is said before the model is loaded, which takes longer."""
-    from harmonium.cli.endpoint_columns import require_endpoints
     from harmonium.model.storage import read_contents
+    from harmonium.table.endpoint_columns import require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 

@@ -13,13 +13,16 @@ import pandas as pd
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.explorer.answers import ask
 from harmonium.explorer.schema import Schema, short
+from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
+from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.files.csv_text import read_csv
 from harmonium.table.files.dialect import dialect_of
 from harmonium.table.files.names import require_columns
 from harmonium.table.files.sources import Source
+from harmonium.table.files.types import usual_types
 from harmonium.table.training_values import TrainingValues
 
-__all__ = ["MOST_BYTES", "cohort_answers", "forms_of", "most_rows", "read_cohort"]
+__all__ = ["MOST_BYTES", "cohort_answers", "follow_up_in", "forms_of", "known_of", "most_rows", "read_cohort"]
 
 MOST_BYTES = 20 * 2**20
 """Of a file."""
@@ -56,11 +59,8 @@ def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[p
     list of str
         Values that did not occur in training.
     """
-    called = short(name) if isinstance(name, str) and name.strip() else "the file"
-    if isinstance(name, str) and not name.lower().endswith(".csv"):
-        raise ValueError(f"a table must end with .csv; found {called}")
-    source = Source(called, held=_content(called, contents), unpacked=False)
-    dialect = dialect_of(source)
+    source = _source(name, contents)
+    called, dialect = source.called, dialect_of(source)
     header = dialect.names
     if len(header) > _MOST_COLUMNS:
         raise ValueError(f"{called} has {len(header)} columns; at most {_MOST_COLUMNS} can be read here")
@@ -76,12 +76,40 @@ def read_cohort(schema: Schema, name: Any, contents: Any, limit: int) -> tuple[p
     return known, [short(line, _LONGEST_NOTE) for line in covariates.unseen]
 
 
-def cohort_answers(model: Any, schema: Schema, frame: pd.DataFrame, times: Sequence[float]) -> pd.DataFrame:
+def follow_up_in(model: Any, name: Any, contents: Any, columns: Any) -> pd.DataFrame | None:
+    """What the file says of the endpoints, if somebody says in which columns: as on the command line, separated by semicolons.
+
+    Parameters
+    ----------
+    model : Fitted or Mixture
+    name, contents : str
+        Of the file.
+    columns : str
+        Such as ``os=os_mth,os_event; rfs=rfs_mth,rfs_event``.
+    """
+    if columns is not None and not isinstance(columns, str):
+        raise ValueError("follow-up must be a line of text")
+    texts = [text.strip() for text in (columns or "").split(";") if text.strip()]
+    if not texts:
+        return None
+    source = _source(name, contents)
+    dialect = dialect_of(source)
+    reader = EndpointReader(texts, dialect.names, model.encoding)
+    require_endpoints(reader.names, model.endpoint_names)
+    require_columns(source.called, dialect.names, reader.columns)
+    known = reader.read(usual_types(read_csv(source, dialect)[reader.columns]))
+    reader.check()
+    return known
+
+
+def cohort_answers(
+    model: Any, schema: Schema, frame: pd.DataFrame, times: Sequence[float], given: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Risk, survival (or incidence and states) at some times and median of every row, with the names of ``harmonium predict``."""
     names = {column.name for column in schema.columns}
     identifiers = {str(name): frame[name] for name in frame.columns if name not in names}
     out: dict[str, Any] = {"row": np.arange(len(frame)), **identifiers}
-    prognosis = ask(model, frame)
+    prognosis = ask(model, frame, given)
     for endpoint in schema.endpoints:
         out[f"{endpoint}_risk"] = prognosis.risk(endpoint)
         if times and schema.course is not None:
@@ -102,12 +130,33 @@ def forms_of(schema: Schema, frame: pd.DataFrame) -> list[list[str]]:
     return [[_field(column, value) for value in frame[column.name]] for column in schema.columns]
 
 
+def known_of(schema: Schema, given: pd.DataFrame | None) -> dict[str, list[list[str]]]:
+    """What the form would hold of the endpoints, (endpoints, rows): states and times."""
+    out: dict[str, list[list[str]]] = {"states": [], "times": []}
+    if given is None:
+        return out
+    known = parse_endpoints(given).reordered(tuple(schema.endpoints))
+    for lower, upper in zip(known.lower.T, known.upper.T, strict=True):
+        states = ["event" if low == up else "free" if low > 0.0 else "" for low, up in zip(lower, upper, strict=True)]
+        times = [np.format_float_positional(low, trim="-") if state else "" for low, state in zip(lower, states, strict=True)]
+        out["states"].append(states)
+        out["times"].append(times)
+    return out
+
+
 def _field(column: Any, value: Any) -> str:
     if pd.isna(value):
         return ""
     if column.role == "numeric":
         return np.format_float_positional(value, trim="-")
     return str(column.levels.index(value)) if value in column.levels else ""
+
+
+def _source(name: Any, contents: Any) -> Source:
+    called = short(name) if isinstance(name, str) and name.strip() else "the file"
+    if isinstance(name, str) and not name.lower().endswith(".csv"):
+        raise ValueError(f"a table must end with .csv; found {called}")
+    return Source(called, held=_content(called, contents), unpacked=False)
 
 
 def _content(called: str, contents: Any) -> bytes:

@@ -49,7 +49,16 @@ def choice(name: Id, label: str, options: Sequence[tuple[str, str]]) -> html.Div
     return html.Div([html.Label(label, htmlFor=dom_id(name)), select], className="field")
 
 
-def entry(name: Id, label: str, placeholder: str = "", *, number: bool = True, debounce: bool = False, disabled: bool = False) -> html.Div:
+def entry(
+    name: Id,
+    label: str,
+    placeholder: str = "",
+    *,
+    number: bool = True,
+    debounce: bool = False,
+    disabled: bool = False,
+    longest: int = 60,
+) -> html.Div:
     """A labelled line of text, by default for a number."""
     keyboard: dict[str, Any] = {"inputMode": "decimal"} if number else {}
     line = dcc.Input(
@@ -59,7 +68,7 @@ def entry(name: Id, label: str, placeholder: str = "", *, number: bool = True, d
         placeholder=placeholder,
         debounce=debounce,
         disabled=disabled,
-        maxLength=60,
+        maxLength=longest,
         autoComplete="off",
         **keyboard,
     )

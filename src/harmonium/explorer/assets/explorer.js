@@ -87,15 +87,11 @@
   }
 
   // A row of the file in the form of the tab Patient, with nothing known of its endpoints.
-  function openPatient(forms, row) {
-    document.querySelectorAll("#patient-form select").forEach((select) => {
-      const id = idOf(select);
-      setField(id, id.type === "level" ? forms[id.index][row] : "", true);
-    });
-    document.querySelectorAll("#patient-form input").forEach((input) => {
-      const id = idOf(input);
-      setField(id, id.type === "number" ? forms[id.index][row] : "", false);
-    });
+  function openPatient(table, row) {
+    const own = { level: table.forms, number: table.forms, state: table.states, time: table.times };
+    const value = (id) => ((own[id.type] || [])[id.index] || [])[row] || "";
+    document.querySelectorAll("#patient-form select").forEach((select) => { const id = idOf(select); setField(id, value(id), true); });
+    document.querySelectorAll("#patient-form input").forEach((input) => { const id = idOf(input); setField(id, value(id), false); });
     document.querySelector(".page-tab").click();
     window.scrollTo(0, 0);
   }
@@ -152,7 +148,7 @@
       body.replaceChildren(
         ...rows.slice(from, from + PAGE).map((r) => {
           const line = element("tr", null, { tabindex: 0, class: "opens", title: "Open in the tab Patient" });
-          const open = () => openPatient(table.forms, r);
+          const open = () => openPatient(table, r);
           line.addEventListener("click", open);
           line.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
           line.append(...table.columns.map((column, c) => element("td", shown(column[r], table.numeric[c]), { class: table.numeric[c] ? "number" : "" })));

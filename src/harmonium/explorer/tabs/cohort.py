@@ -9,7 +9,7 @@ import pandas as pd
 from dash import Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
-from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, forms_of, most_rows, read_cohort
+from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, follow_up_in, forms_of, known_of, most_rows, read_cohort
 from harmonium.explorer.controls import entry, in_browser, message
 from harmonium.explorer.guard import answering
 from harmonium.explorer.schema import Schema, short
@@ -21,23 +21,31 @@ __all__ = ["layout", "register"]
 def layout(model: Any, schema: Schema) -> html.Div:
     """Where to drop a file; the table is drawn by ``assets/explorer.js``, which sorts and filters it too."""
     unit = f" ({schema.unit})" if schema.unit else ""
+    first, *others = schema.endpoints
+    example = "; ".join(f"{short(name)}=months,seen" for name in (first, *others[:1]))
     what = "Survival" if schema.course is None else "Incidence and states"
     return html.Div(
         [
             html.H2("Many patients"),
             html.P(
                 f"A CSV file with the columns of training: at most {MOST_BYTES // 2**20} MB and {most_rows(model)} rows. Values may be "
-                "missing. A row that is clicked opens in the tab Patient. "
+                "missing. What is already known of the endpoints is used if you name its columns, as on the command line. A row that is "
+                "clicked opens in the tab Patient. "
                 "It is read, answered and forgotten: nothing of it is kept outside of this page."
             ),
             dcc.Upload(html.Button("Drop a CSV file here, or choose one", id="choose"), id="drop", className="drop", multiple=False),
             html.Div(
-                entry(
-                    "cohort-times",
-                    f"{what} at these times{unit}",
-                    "such as 12, 24",
-                    debounce=True,
-                ),
+                [
+                    entry("cohort-times", f"{what} at these times{unit}", "such as 12, 24", debounce=True),
+                    entry(
+                        "cohort-given",
+                        "Follow-up in the file: columns of time and event",
+                        example,
+                        number=False,
+                        debounce=True,
+                        longest=300,
+                    ),
+                ],
                 className="fields",
             ),
             message("cohort-size"),
@@ -75,10 +83,11 @@ def register(app: Dash, model: Any, schema: Schema) -> None:
         Output("cohort-message", "children"),
         Input("upload", "data"),
         Input("cohort-times", "value"),
+        Input("cohort-given", "value"),
         prevent_initial_call=True,
     )
     @answering(2)
-    def answer(upload: Any, times: Any) -> tuple[Any, ...]:
+    def answer(upload: Any, times: Any, columns: Any) -> tuple[Any, ...]:
         at = checked_times(times)
         if upload is None:
             raise PreventUpdate
@@ -87,11 +96,12 @@ def register(app: Dash, model: Any, schema: Schema) -> None:
         frame, notes = read_cohort(schema, upload.get("name"), upload.get("contents"), limit)
         name = short(upload.get("name") or "the file")
         try:
-            answers = cohort_answers(model, schema, frame, at)
+            given = follow_up_in(model, upload.get("name"), upload.get("contents"), columns)
+            answers = cohort_answers(model, schema, frame, at, given)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         lines = [html.Li(f"{name}: {len(frame)} row{'s' * (len(frame) != 1)}"), *(html.Li(note) for note in notes)]
-        return {**_as_table(answers), "forms": forms_of(schema, frame)}, lines
+        return {**_as_table(answers), "forms": forms_of(schema, frame), **known_of(schema, given)}, lines
 
 
 def _as_table(answers: pd.DataFrame) -> dict[str, Any]:
