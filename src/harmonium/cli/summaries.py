@@ -98,5 +98,5 @@ def _fraction(fraction: float) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:g}" if math.isfinite(value) else "-"
+        return f"{value:.4g}" if math.isfinite(value) else "-"
     return str(value)
