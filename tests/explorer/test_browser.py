@@ -207,7 +207,7 @@ def test_follow_up_of_a_cohort_is_used_and_opens_with_the_row(visit, address, mo
     page.set_input_files("#drop input[type=file]", tmp_path / "five.csv")
     sync_api.expect(page.locator("#cohort-count")).to_have_text("Rows 1 to 5 of 5")
     row = page.locator("#cohort-view tbody tr").nth(2)
-    without = row.inner_text()
+    without = row.text_content()
     page.locator("#cohort-given").fill("rfs=months,back")
     page.locator("#cohort-given").press("Enter")
     sync_api.expect(row).not_to_have_text(without)
