@@ -33,7 +33,7 @@ from harmonium.table.definitions import FORMS, form_of
 from harmonium.table.frames import did_you_mean, numbers_of, to_pandas
 from harmonium.table.relations import order_problems, take_apart, terminal_names, warn_if_terminal
 from harmonium.table.time_columns import LATEST
-from harmonium.table.time_units import check_unit, conversion
+from harmonium.table.time_units import check_unit, conversion, in_one_unit
 from harmonium.typing import Array
 
 __all__ = ["Endpoints", "endpoints", "endpoints_of_part", "parse_endpoints", "related"]
@@ -141,7 +141,7 @@ def _collected(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: An
                 ends += list(own) if "causes" in form else []
                 if "including" in form:
                     composites[name] = form["including"]
-    common = _in_one_unit(found, units, common)
+    common = in_one_unit(found, units, common)
     return _related(found, terminal, ends, composites, common, frame.index, whole)
 
 
@@ -153,25 +153,6 @@ def _refuse_second(name: str, form: Mapping[str, Any], defined: dict[str, str]) 
         first, second = defined[twice[0]], made[twice[0]]
         raise ValueError(f"endpoint {twice[0]!r} is defined more than once, {first} and {second}; give one of them another name")
     defined |= made
-
-
-def _in_one_unit(found: dict[str, dict[str, Array]], units: Mapping[str, str], common: str | None) -> str | None:
-    """Convert all endpoints to one unit, and return it; None if none is known."""
-    if not units:
-        return common
-    stated, unit = next(iter(units.items()))
-    silent = [name for name in found if name not in units]
-    if silent and common is None:
-        raise ValueError(
-            f'endpoint {stated!r} is in {unit}, and {silent[0]!r} has no unit; state it too ("unit": {unit!r}, or unit={unit} on the '
-            "command line)"
-        )
-    common = common or unit
-    for name, own in units.items():
-        factor = conversion(own, common)
-        if factor != 1.0:
-            found[name] = {kind: factor * times for kind, times in found[name].items()}
-    return common
 
 
 def _related(
@@ -207,7 +188,7 @@ def related(y: pd.DataFrame, terminal: Any, composites: Mapping[str, str], unit:
         else:
             found.setdefault(name, {})[kind] = y.iloc[:, place].to_numpy()
     ends = [name for name, parts in found.items() if parts.pop("terminal", None) is not None]
-    common = _in_one_unit(found, units, unit)
+    common = in_one_unit(found, units, unit)
     return _related(found, terminal, ends, composites, common, y.index, whole)
 
 

@@ -6,9 +6,12 @@ but none that can be converted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["UNITS", "check_unit", "conversion", "days_per", "unit_called"]
+from harmonium.typing import Array
+
+__all__ = ["UNITS", "check_unit", "conversion", "days_per", "in_one_unit", "unit_called"]
 
 UNITS = {"seconds": 1 / 86400, "minutes": 1 / 1440, "hours": 1 / 24, "days": 1.0, "weeks": 7.0, "months": 365.25 / 12, "years": 365.25}
 """Days in each unit that can be converted."""
@@ -58,3 +61,22 @@ def conversion(unit: str, to: str) -> float:
     if unit not in UNITS or to not in UNITS:
         raise ValueError(f"{unit!r} cannot be converted to {to!r}; use one of {', '.join(UNITS)}")
     return UNITS[unit] / UNITS[to]
+
+
+def in_one_unit(found: dict[str, dict[str, Array]], units: Mapping[str, str], common: str | None) -> str | None:
+    """Convert the times of all endpoints, by name and kind, to one unit, and return it; None if none is known."""
+    if not units:
+        return common
+    stated, unit = next(iter(units.items()))
+    silent = [name for name in found if name not in units]
+    if silent and common is None:
+        raise ValueError(
+            f'endpoint {stated!r} is in {unit}, and {silent[0]!r} has no unit; state it too ("unit": {unit!r}, or unit={unit} on the '
+            "command line)"
+        )
+    common = common or unit
+    for name, own in units.items():
+        factor = conversion(own, common)
+        if factor != 1.0:
+            found[name] = {kind: factor * times for kind, times in found[name].items()}
+    return common
