@@ -253,3 +253,17 @@ def test_a_harmonium_is_evaluated():
     unknown = y.copy()
     unknown["rfs", "lower"], unknown["rfs", "upper"] = 0.0, INF
     assert found.loc["os", "log_likelihood"] == pytest.approx(model.log_likelihood(X, unknown).mean())
+
+
+def test_intervals_hold_what_they_are_of_and_stay_where_it_may_be():
+    X, y = cohort(60)
+    plain, found = evaluate(ExponentialTimes(), X, y), evaluate(ExponentialTimes(), X, y, interval=0.999)
+    pd.testing.assert_frame_equal(found[plain.columns], plain)
+    for name in ("concordance", "concordance_ipcw", "integrated_brier_score"):
+        assert ((found[f"{name}_lower"] < found[name]) & (found[name] < found[f"{name}_upper"])).all()
+        assert (found[f"{name}_lower"] > 0.0).all()
+    assert (found[["concordance_upper", "concordance_ipcw_upper"]] < 1.0).all().all()
+    narrow = evaluate(ExponentialTimes(), X, y, interval=0.5)
+    assert (narrow["concordance_upper"] < found["concordance_upper"]).all()
+    with pytest.raises(ValueError, match="interval must be a probability"):
+        evaluate(ExponentialTimes(), X, y, interval=95)

@@ -13,6 +13,7 @@ from harmonium.metrics.calibration import calibration
 from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.competing_evaluation import competing_row
 from harmonium.metrics.concordance import harrell, uno
+from harmonium.metrics.metric_intervals import with_intervals
 from harmonium.metrics.observed import Estimate, Observed, counts_of, mean_of, place_of, right_censored, something_observed
 from harmonium.metrics.predictions import Predictions, in_unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
@@ -36,6 +37,7 @@ def evaluate(
     n_bins: int = 10,
     likelihood: bool = True,
     sample_weight: Any = None,
+    interval: float | None = None,
 ) -> pd.DataFrame:
     """Compare the predictions of a model with what happened: discrimination, accuracy and calibration of every endpoint.
 
@@ -64,6 +66,9 @@ def evaluate(
     sample_weight : array_like of shape (n_rows,), optional
         For how many subjects each row of ``y`` stands, 0 for none. Standard errors take the sum for the number of subjects. The
         distribution of the censoring and the Kaplan-Meier curve count weights too, unless ``y_train`` is given.
+    interval : float, optional
+        Probability of intervals, such as 0.95, over subjects like these; the model stays as it is. Two models are compared by
+        :func:`harmonium.compare`, whose differences are paired.
 
     Returns
     -------
@@ -78,7 +83,8 @@ def evaluate(
         * ``log_likelihood``: mean over rows of ln p of this endpoint alone, the others being unknown. NaN if the model has none, if it
           was not asked for, if something is ``given``, or if an endpoint is terminal;
         * with ``_se``, standard errors over subjects: of the indices by the infinitesimal jackknife, of means by the standard deviation.
-          Weights for the censoring are taken as known.
+          Weights for the censoring are taken as known;
+        * with ``_lower`` and ``_upper``, intervals if they are asked for: of indices as log odds, of scores as logarithms.
 
         A metric that the rows do not define is NaN, with a :class:`harmonium.errors.MetricWarning`.
 
@@ -124,7 +130,8 @@ def evaluate(
         row = evaluation_row(known, e, observed, own_train, grid, n_bins, risk, own_survival, brier) | counts_of(known, e, sample_weight)
         values = endpoint_log_likelihood(model, X, y, known, e) if with_likelihood else None
         rows.append(row | _columns("log_likelihood", mean_log_likelihood(known, e, values, sample_weight)))
-    return pd.DataFrame(rows, index=pd.Index(names, name="endpoint"))
+    found = pd.DataFrame(rows, index=pd.Index(names, name="endpoint"))
+    return found if interval is None else with_intervals(found, interval)
 
 
 def evaluation_row(
