@@ -22,7 +22,7 @@ def with_intervals(found: pd.DataFrame, level: Any) -> pd.DataFrame:
     --------
     >>> table = pd.DataFrame({"concordance": [0.98], "concordance_se": [0.02]})
     >>> with_intervals(table, 0.95).round(3).to_numpy().tolist()
-    [[0.98, 0.02, 0.87, 0.997]]
+    [[0.98, 0.02, 0.869, 0.997]]
     """
     if isinstance(level, bool) or not (isinstance(level, Real) and 0.0 < float(level) < 1.0):
         raise ValueError(f"interval must be a probability, such as 0.95; found {level!r}")
