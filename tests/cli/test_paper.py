@@ -104,7 +104,7 @@ def test_a_fit_can_be_reported(run, csv, tmp_path):
     done = run("fit", csv, *UNORDERED, *quick, "--report", tmp_path / "page.html")
     assert done.code == 0, done.err
     page = (tmp_path / "page.html").read_text()
-    assert "data.csv: os, rfs" in page
+    assert "data.csv: os and rfs" in page
     assert "FDG-PET SUVmax&gt;=10" in page
     found = json.loads(run("info", tmp_path / "m.harmonium", "--json").out)["evaluation"]
     assert found["method"] == "5-fold cross-validation"
