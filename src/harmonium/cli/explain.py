@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harmonium.cli.options import Data, Force, Id, Json, Model, Quiet
+from harmonium.cli.options import Chosen, Data, Force, Id, Json, Model, Quiet
 from harmonium.cli.some_rows import Rows, asked
 from harmonium.cli.terminal import Terminal
 
@@ -31,9 +31,7 @@ def run(
     model_file: Model,
     data: Data,
     rows: Rows = None,
-    endpoint: Annotated[
-        str | None, typer.Option("--endpoint", "-e", metavar="NAME", help="Which endpoint of the model.", show_default="the first")
-    ] = None,
+    endpoint: Chosen = None,
     time: Annotated[
         float | None,
         typer.Option("--time", metavar="TIME", help="By when there is no event.", show_default="the endpoint's median event time"),

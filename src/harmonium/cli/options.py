@@ -10,6 +10,7 @@ import typer
 
 __all__ = [
     "AnyEndpointColumns",
+    "Chosen",
     "Data",
     "Drop",
     "EndpointColumns",
@@ -24,6 +25,7 @@ __all__ = [
     "Seed",
     "TableOutput",
     "TimeUnit",
+    "Weights",
     "flag",
     "numbers",
 ]
@@ -60,6 +62,10 @@ _ENDPOINT = typer.Option(
 )
 EndpointColumns = Annotated[list[str], _ENDPOINT]
 AnyEndpointColumns = Annotated[list[str] | None, _ENDPOINT]
+Chosen = Annotated[
+    str | None,
+    typer.Option("--endpoint", "-e", metavar="NAME", help="Which endpoint of the model.", show_default="the first"),
+]
 Ends = Annotated[
     list[str] | None,
     typer.Option(

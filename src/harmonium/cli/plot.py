@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from harmonium.cli.extras import require_matplotlib
-from harmonium.cli.options import Data, EndpointColumns, Ends, Force, Model, Quiet, TimeUnit
+from harmonium.cli.options import Chosen, Data, EndpointColumns, Ends, Force, Model, Quiet, TimeUnit
 from harmonium.cli.some_rows import ALL, Rows, asked
 from harmonium.cli.terminal import Terminal
 
@@ -18,10 +18,6 @@ __all__ = ["COMMANDS"]
 _FIGURES = (".png", ".pdf", ".svg")
 
 Figure = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A .png, .pdf or .svg file.", show_default=False)]
-Chosen = Annotated[
-    str | None,
-    typer.Option("--endpoint", "-e", metavar="NAME", help="Which endpoint of the model.", show_default="the first"),
-]
 Until = Annotated[float | None, typer.Option("--until", metavar="TIME", help="Where the axis of time ends.", show_default=False)]
 
 

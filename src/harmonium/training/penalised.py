@@ -220,7 +220,7 @@ class _Evidence:
             for k, own in enumerate(chosen):
                 precisions[k] = _updated(own, precisions[k], covariance, position, _PRECISION_RANGE, (_LENT, common))
             outcomes = _updated(self._of_outcomes, outcomes, covariance, position, _OUTCOME_RANGE)
-        return Prior(_two_digits(precisions), float(_two_digits(np.array(outcomes))))
+        return Prior(_on_grid(precisions), float(_on_grid(np.array(outcomes))))
 
     def _optimum(self, prior: Array) -> tuple[Array, Array]:
         covariance = np.linalg.inv(self._curvature + np.diag(np.maximum(prior, 1e-6)))
@@ -242,8 +242,8 @@ def _updated(
     return float(np.clip((max(n_determined, 1e-3) + number) / (max(size, 1e-12) + number / of_precision), *allowed))
 
 
-def _two_digits(precisions: Array) -> Array:
-    """Precisions on a grid: the evidence is flat around its maximum, and the digits beyond are those of where a search happened to stop."""
+def _on_grid(precisions: Array) -> Array:
+    """Precisions rounded to a grid: around its maximum the evidence is flat, and further digits are those of where a search stopped."""
     out: Array = 2.0 ** (np.round(np.log2(precisions) * _GRID) / _GRID)
     return out
 
