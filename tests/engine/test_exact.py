@@ -1,5 +1,6 @@
 """Laws of the exact engine."""
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -193,6 +194,28 @@ def test_threads_and_memory_limits_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(prepared, "_KEPT_BYTES", 0)
     np.testing.assert_array_equal(vector(2), one)
     np.testing.assert_array_equal(log_mass(parameters, cells, n_threads=1), log_mass(parameters, cells, n_threads=2))
+
+
+def test_what_all_sums_keep_is_limited_and_given_back(monkeypatch):
+    rng = np.random.default_rng(0)
+    cells, parameters = random_cells(EVERY_UNIT, 100, rng), random_parameters(EVERY_UNIT, 3, rng)
+
+    def evaluated():
+        total = LogMassSum([Term.uniform(cells, 1.0)], 1)
+        return total, total.value_and_gradient(parameters)[1].to_vector()
+
+    gc.collect()
+    before = prepared._BY_ALL.n_bytes
+    first, gradient = evaluated()
+    kept = prepared._BY_ALL.n_bytes - before
+    assert kept > 0
+    monkeypatch.setattr(prepared, "_KEPT_BY_ALL", before + kept)
+    second, same = evaluated()
+    assert prepared._BY_ALL.n_bytes == before + kept
+    np.testing.assert_array_equal(same, gradient)
+    del first, second
+    gc.collect()
+    assert prepared._BY_ALL.n_bytes == before
 
 
 def test_evaluating_twice_gives_the_same():

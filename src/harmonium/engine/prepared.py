@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,8 @@ __all__ = ["Piece", "Prepared", "Term", "Unrepresented", "cut_into_pieces", "cut
 
 _CHUNK_ROWS = 2048
 _ROWS_TO_LOOK_AT, _FEW_ENOUGH = 2000, 0.8  # equal rows are sought in all of a table if so many of these are distinct, at most
-_KEPT_BYTES = 512_000_000  # assembled chunks are kept up to this much memory; beyond, they are assembled at every use
+_KEPT_BYTES = 512_000_000  # assembled chunks of one sum are kept up to this much memory; beyond, they are assembled at every use
+_KEPT_BY_ALL = 1_500_000_000  # the same of all sums in a process: a worker of a cluster has one for each of its partitions
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,21 @@ class Unrepresented:
         return int(np.count_nonzero(self.flag == INACCURATE))
 
 
+@dataclass
+class _Kept:
+    """How many bytes are kept."""
+
+    n_bytes: int = 0
+
+
+_BY_ALL = _Kept()
+
+
+def _give_back(own: _Kept) -> None:
+    """Of a sum that is no more."""
+    _BY_ALL.n_bytes -= own.n_bytes
+
+
 class Prepared:
     """Everything about the cells that does not depend on the parameters, for one grid. Shared by threads; only rows are added.
 
@@ -144,7 +161,8 @@ class Prepared:
         self.plan = plan
         self.n_uses = 0
         self._kept: dict[tuple[int, ...], Any] = {}
-        self._kept_bytes = 0
+        self._bytes = _Kept()
+        weakref.finalize(self, _give_back, self._bytes)
         self._before = before or {}
         self._places: dict[int, Places] = {}
         self._strips: dict[int, Strip] = {}
@@ -187,8 +205,9 @@ class Prepared:
         found = self._kept.get(key)
         if found is None:
             found = make()
-            if self._kept_bytes + found.n_bytes <= _KEPT_BYTES:
-                self._kept_bytes += found.n_bytes
+            if self._bytes.n_bytes + found.n_bytes <= _KEPT_BYTES and _BY_ALL.n_bytes + found.n_bytes <= _KEPT_BY_ALL:
+                self._bytes.n_bytes += found.n_bytes
+                _BY_ALL.n_bytes += found.n_bytes
                 self._kept[key] = found
         return found
 
