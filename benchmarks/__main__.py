@@ -31,6 +31,7 @@ from benchmarks import (
     stability,
     start_up,
     three_way,
+    wins,
 )
 
 _BENCHMARKS: dict[str, Callable[..., None]] = {
@@ -58,6 +59,7 @@ _BENCHMARKS: dict[str, Callable[..., None]] = {
     "stability": stability.run,
     "start_up": start_up.run,
     "three_way": three_way.run,
+    "wins": wins.run,
 }
 
 
@@ -68,13 +70,13 @@ def main() -> None:
     parser.add_argument(
         "given",
         nargs="*",
-        help="of neutral: the folder with the published data; of episodes: some of its studies; of coverage: replications",
+        help="of neutral: the folder with the published data; of episodes: some of its studies; of coverage and wins: replications",
     )
     asked = parser.parse_args()
     if asked.name == "neutral" and len(asked.given) != 1:
         parser.error("neutral needs a folder")
-    if asked.given and asked.name not in ("neutral", "episodes", "coverage"):
-        parser.error("neutral, episodes and coverage, and nothing else, take more than a name")
+    if asked.given and asked.name not in ("neutral", "episodes", "coverage", "wins"):
+        parser.error("neutral, episodes, coverage and wins, and nothing else, take more than a name")
     _BENCHMARKS[asked.name](*(map(Path, asked.given) if asked.name == "neutral" else asked.given))
 
 

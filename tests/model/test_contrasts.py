@@ -56,9 +56,22 @@ def test_the_error_of_a_difference_is_that_of_both_together(model, study):
 
     parts = [list(model.prognosis(X.assign(arm=arm)).deviations(gain, thorough=True)[1]) for arm in ("control", "treated")]
     error = standard_error([(b - a).mean(axis=0) for a, b in zip(*parts, strict=True)], np.zeros(1))
+    control, treated = (model.prognosis(X.assign(arm=arm)).displacement(gain).mean(axis=0) for arm in ("control", "treated"))
     own = found.xs("difference", level="of")
-    within = interval_of(own["estimate"].to_numpy(), error, 0.95, between(-1.0, 1.0))
+    within = interval_of(own["estimate"].to_numpy(), error, 0.95, between(-1.0, 1.0), treated - control)
     np.testing.assert_allclose(own[["lower", "upper"]].to_numpy()[0], [within.lower[0], within.upper[0]], rtol=1e-5)
+
+
+def test_what_the_prior_has_shrunk_shifts_the_interval_back():
+    """A strong prior makes the estimate small; the middle of the interval is nearer to the truth."""
+    X, y = trial(400, seed=3, effect=-1.0)
+    recipe = hm.SurvivalHarmonium(2, trainer=hm.Exact(l2=200.0, n_starts=1), random_state=0)
+    found = recipe.fit(X, y).contrast(X, "arm", ("control", "treated"), endpoint="death", measure="restricted_mean", until=36.0)
+    free = hm.SurvivalHarmonium(2, trainer=hm.Exact(l2=1.0, n_starts=1), random_state=0).fit(X, y)
+    wanted = free.contrast(X, "arm", ("control", "treated"), endpoint="death", measure="restricted_mean", until=36.0, interval=None)
+    own, truth = found.xs("difference", level="of").iloc[0], wanted.xs("difference", level="of")["estimate"].iloc[0]
+    assert own["estimate"] < 0.8 * truth
+    assert abs(0.5 * (own["lower"] + own["upper"]) - truth) < 0.5 * abs(own["estimate"] - truth)
 
 
 def test_a_contrast_turned_round_changes_its_sign(model, study):

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import harmonium as hm
 from harmonium.model.confidence import CORRELATION, EVENT, NO_EVENT, POSITIVE, SHARE, between, interval_of, standard_error
 from harmonium.model.deviations import LEADING, WIDENED
+from harmonium.model.fitting import Recipe, encode_training_table
 from harmonium.model.on_demand import OnDemand
+from harmonium.model.rivals import jumps_to
 from harmonium.model.spread import moved
 from harmonium.model.spreading import _inverse
 from harmonium.training.penalised import Prior
@@ -70,6 +72,24 @@ def test_times_stay_within_their_bounds(time, error):
     assert 0.0 <= bounded.lower[0] <= bounded.upper[0] <= 1e3 + 1.0
 
 
+@given(st.floats(1e-6, 1.0 - 1e-6), st.floats(1e-6, 0.5), st.floats(-1.0, 1.0))
+def test_an_interval_may_be_shifted_and_holds_its_estimate(share, error, shift):
+    for scale in (NO_EVENT, EVENT, SHARE):
+        found = interval_of(np.array([share]), np.array([error]), 0.95, scale, shift)
+        assert 0.0 <= found.lower[0] <= share <= found.upper[0] <= 1.0
+    near = interval_of(np.array([share]), np.array([error]), 0.95, SHARE, 1e-3 * error)
+    plain = interval_of(np.array([share]), np.array([error]), 0.95, SHARE)
+    assert near.lower[0] >= plain.lower[0]
+    assert near.upper[0] >= plain.upper[0]
+
+
+def test_nearly_no_survival_may_be_none_at_all():
+    low = interval_of(np.array([0.02, 0.5]), np.array([0.015, 0.015]), 0.95, NO_EVENT)
+    assert low.lower[0] == 0.0
+    assert low.lower[1] > 0.46
+    assert low.upper[0] < 0.1
+
+
 def test_scales_go_there_and_back_with_the_slope_they_say():
     for scale, at in ((NO_EVENT, 0.3), (EVENT, 0.3), (SHARE, 0.3), (POSITIVE, 2.0), (CORRELATION, -0.4), (between(1.0, 3.0), 1.5)):
         value, step = np.array([at]), 1e-6
@@ -111,8 +131,37 @@ def test_few_directions_stand_for_all_of_them(ordered):
 
     few = standard_error(list(prognosis.deviations(question)[1])[1:], np.zeros((50, 2)))  # the displacement is the first
     whole = standard_error(prognosis.deviations(question, thorough=True)[1], np.zeros((50, 2)))
+    assert not len(model.fitted_.spread.jumps)  # there was one start
     assert len(model.fitted_.spread.kept) > 2 * LEADING
     np.testing.assert_allclose(np.mean(few) / np.mean(whole), WIDENED, rtol=0.1)
+
+
+def test_other_optima_count_by_the_chance_that_they_would_have_been_chosen(model, study):
+    prognosis, spread = model.prognosis(study[0][:5]), model.fitted_.spread
+    jump = 3.0 * spread.directions[1]
+
+    def question(own):
+        return own.survival(times=TIMES)
+
+    away = question(prognosis.moved(jump)) - question(prognosis)
+    other = replace(spread, jumps=jump[None], chances=np.array([0.25]))
+    prognosis.spreading = OnDemand(made=other)
+    for thorough in (False, True):
+        *_, last = prognosis.deviations(question, thorough=thorough)[1]
+        np.testing.assert_allclose(last, 0.5 * away)
+
+
+def test_rivals_are_followed_to_their_optimum(study):
+    """One that is near the optimum itself is no jump away."""
+    X, y = study
+    recipe = hm.SurvivalHarmonium(3, trainer=hm.Exact(l2=1.0, n_starts=1), random_state=0)
+    model = recipe.fit(X, y).fitted_
+    rows = encode_training_table(Recipe.of(recipe), X, y).objective(1.0)
+    near = moved(model.parameters, 0.3 * model.spread.directions[1])
+    jumps, chances = jumps_to(model, rows, 1.0, [near])
+    base = model.prognosis(X).survival(times=TIMES)
+    assert np.abs(model.prognosis(X).moved(jumps[0]).survival(times=TIMES) - base).max() < 0.02
+    assert 0.0 <= chances[0] <= 1.0
 
 
 def test_a_matrix_of_any_stiffness_is_inverted():

@@ -53,11 +53,20 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale on which answers are nearly normal: there, back, and its slope."""
+    """A scale on which answers are nearly normal: there, back, and its slope.
+
+    Attributes
+    ----------
+    there, back, slope : callable
+    certain : float, optional
+        Where everybody has had the event. Answers near it are sums over hidden states that none of them may come below, so that an
+        interval also reaches as far that way as it would without a scale.
+    """
 
     there: Callable[[Array], Array]
     back: Callable[[Array], Array]
     slope: Callable[[Array], Array]
+    certain: float | None = None
 
 
 def between(least: float, most: float) -> Scale:
@@ -70,10 +79,10 @@ def between(least: float, most: float) -> Scale:
     )
 
 
-NO_EVENT = Scale(lambda s: np.log(-np.log(s)), lambda g: np.exp(-np.exp(g)), lambda s: 1.0 / (s * np.log(s)))
+NO_EVENT = Scale(lambda s: np.log(-np.log(s)), lambda g: np.exp(-np.exp(g)), lambda s: 1.0 / (s * np.log(s)), 0.0)
 """Of the probability of no event until a time: ln(-ln S), the log of the cumulative hazard."""
 
-EVENT = Scale(lambda f: np.log(-np.log1p(-f)), lambda g: -np.expm1(-np.exp(g)), lambda f: -1.0 / ((1.0 - f) * np.log1p(-f)))
+EVENT = Scale(lambda f: np.log(-np.log1p(-f)), lambda g: -np.expm1(-np.exp(g)), lambda f: -1.0 / ((1.0 - f) * np.log1p(-f)), 1.0)
 """Of the probability that the event has happened: the same scale."""
 
 SHARE = Scale(logit, expit, lambda p: 1.0 / (p * (1.0 - p)))
@@ -104,8 +113,16 @@ def standard_error(deviations: Iterable[Array], like: Array) -> Array:
     return np.asarray(np.sqrt(total))
 
 
-def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> Interval:
-    """The interval of answers with known standard errors.
+def interval_of(estimate: Array, error: Array, level: float, scale: Scale, shift: Array | float = 0.0) -> Interval:
+    """The interval of answers with known standard errors; it holds the estimate.
+
+    Parameters
+    ----------
+    estimate, error : ndarray
+    level : float
+    scale : Scale
+    shift : ndarray or float
+        How far the interval's middle is from the estimate.
 
     Examples
     --------
@@ -114,11 +131,19 @@ def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> In
     (array([0.295, 1.   ]), array([0.675, 1.   ]))
     >>> interval_of(np.array([1.0 - 1e-16]), np.array([1e-11]), 0.95, NO_EVENT).lower
     array([1.])
+
+    Where nearly everybody has had the event, an interval reaches zero.
+
+    >>> interval_of(np.array([0.01]), np.array([0.01]), 0.95, NO_EVENT).lower
+    array([0.])
     """
     reach = float(norm.ppf(0.5 + 0.5 * level))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        there, width = scale.there(estimate), reach * np.abs(scale.slope(estimate)) * error
-        ends = np.stack([scale.back(there - width), scale.back(there + width)])
+        slope = scale.slope(estimate)
+        there, width = scale.there(estimate) + slope * shift, reach * np.abs(slope) * error
+        ends = [scale.back(there - width), scale.back(there + width), estimate]
+        if scale.certain is not None:
+            ends.append(np.clip(estimate + shift + np.sign(scale.certain - 0.5) * reach * error, 0.0, 1.0))
         known = np.isfinite(there) & np.isfinite(width) & (error > _ROUNDING * (1.0 + np.abs(estimate)))
-    ends = np.where(known, ends, estimate)
-    return Interval(estimate, ends.min(axis=0), ends.max(axis=0))
+    found = np.where(known, np.stack(ends), estimate)
+    return Interval(estimate, found.min(axis=0), found.max(axis=0))

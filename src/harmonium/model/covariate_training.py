@@ -108,6 +108,6 @@ class CovariateTraining:
                 n_threads=n_threads,
             )
             n_evaluations, n_passes = found.n_evaluations + fit.n_evaluations, found.n_passes + fit.n_passes
-            found = Fit(fit.parameters, fit.converged, found.l2, n_evaluations, n_passes)
+            found = Fit(fit.parameters, fit.converged, found.l2, n_evaluations, n_passes, found.rivals)
             units = self.units(found.parameters, start=units)
         return found, units

@@ -12,7 +12,7 @@ from harmonium.engine.choice_of_method import SAMPLE
 from harmonium.model.spread import STEP, Spread
 from harmonium.typing import Array
 
-__all__ = ["LEADING", "WIDENED", "Question", "deviations_along"]
+__all__ = ["LEADING", "WIDENED", "Question", "deviations_along", "displaced_along"]
 
 LEADING = 22
 """Directions that are followed for answers about single rows; what the others would add is added in proportion."""
@@ -47,8 +47,22 @@ def deviations_along(spread: Spread | None, prognosis: Movable, question: Questi
     question : callable
     thorough : bool
         Of averages over rows: along all directions, not only those that predictions of single rows follow most, and without the
-        displacement, with which their intervals would be too wide.
+        displacement, by which intervals of averages are shifted instead.
     """
+    base = question(_checked(spread, prognosis))
+    assert spread is not None
+    return base, _along(spread, prognosis, question, base, thorough)
+
+
+def displaced_along(spread: Spread | None, prognosis: Movable, question: Question) -> Array:
+    """How far an answer moves with the displacement."""
+    base = question(_checked(spread, prognosis))
+    assert spread is not None
+    return _Slopes(spread, prognosis, question, base).along(0)
+
+
+def _checked(spread: Spread | None, prognosis: Movable) -> Movable:
+    """Refuse what has no intervals."""
     if spread is None:
         raise ValueError(
             "the model has no intervals: it was trained without a likelihood (contrastive divergence), joined from parts, or saved before "
@@ -56,21 +70,36 @@ def deviations_along(spread: Spread | None, prognosis: Movable, question: Questi
         )
     if (prognosis.methods == SAMPLE).any():
         raise ValueError("intervals need exact answers, and some rows are sampled; use at most 14 hidden units or fill in missing values")
-    base = question(prognosis)
-    return base, _along(spread, prognosis, question, base, thorough)
+    return prognosis
+
+
+class _Slopes:
+    """How far an answer moves along directions, of parameters and of direct effects."""
+
+    def __init__(self, spread: Spread, prognosis: Movable, question: Question, base: Array) -> None:
+        self._spread, self._prognosis, self._question, self._base = spread, prognosis, question, base
+        self._by_bias = [self._slope(bias) for bias in spread.biases]
+        self._covariates = spread.covariates(prognosis.cells)
+
+    def along(self, number: int) -> Array:
+        """One of the directions, of which the displacement is the first."""
+        out, shifts = self._slope(self._spread.directions[number]), self._covariates @ self._spread.effects[number]
+        for k, own in enumerate(self._by_bias):
+            out = out + own * shifts[:, k].reshape(-1, *[1] * (self._base.ndim - 1))
+        return out
+
+    def _slope(self, direction: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self._question(self._prognosis.moved(STEP * direction)) - self._base) / STEP)
 
 
 def _along(spread: Spread, prognosis: Movable, question: Question, base: Array, thorough: bool) -> Iterator[Array]:
-    def slope(direction: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            return (question(prognosis.moved(STEP * direction)) - base) / STEP
-
-    by_bias = [slope(bias) for bias in spread.biases]
-    covariates = spread.covariates(prognosis.cells)
+    slopes = _Slopes(spread, prognosis, question, base)
+    if not thorough:
+        yield WIDENED * slopes.along(0)
     n_directions = len(spread.kept) if thorough else min(LEADING, len(spread.kept))
     factor = 1.0 / np.sqrt(spread.kept[n_directions - 1]) if n_directions else 1.0
-    for number in range(1 if thorough else 0, 1 + n_directions):
-        deviation, shifts = slope(spread.directions[number]), covariates @ spread.effects[number]
-        for k, own in enumerate(by_bias):
-            deviation = deviation + own * shifts[:, k].reshape(-1, *[1] * (base.ndim - 1))
-        yield (factor if number else 1.0) * (1.0 if thorough else WIDENED) * deviation
+    for number in range(1, 1 + n_directions):
+        yield (factor if thorough else WIDENED * factor) * slopes.along(number)
+    for jump, chance in zip(spread.jumps, spread.chances, strict=True):
+        yield np.sqrt(chance) * (question(prognosis.moved(jump)) - base)

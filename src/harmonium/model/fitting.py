@@ -218,14 +218,15 @@ def fit_model(
     some = in_memory(own, GENERATOR_ROWS)
     generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
     model = Fitted(table.encoding, parameters, training, n_jobs, units, generating)
-    return replace(model, spreading=_spreading(model, some, found)), rows
+    rivals = tuple(rival if form is None else form.to_table(rival) for rival in found.rivals)
+    return replace(model, spreading=_spreading(model, some, replace(found, rivals=rivals))), rows
 
 
 def _spreading(model: Fitted, rows: Objective, found: Fit) -> OnDemand[Spread] | None:
     """How far the parameters may be from where they are; holds on to the training rows until it is asked for."""
     if isinstance(found.l2, Mapping) or found.converged is None:  # nothing was maximised
         return None
-    return OnDemand(partial(spread_of, replace(model, generating=None), rows, found.l2))
+    return OnDemand(partial(spread_of, replace(model, generating=None), rows, found.l2, found.rivals))
 
 
 def _canonical_form(objective: Any, trainer: Trainer) -> CanonicalForm | None:

@@ -64,6 +64,10 @@ class MixturePrognosis(Prognosis):
             for deviation in deviations:
                 yield root * deviation
 
+    def displacement(self, question: Question) -> Array:
+        """How far the answers of components move with their displacements, on average."""
+        return self._average(lambda part: part.displacement(question))
+
     def _average(self, question: Callable[[ModelPrognosis], Array]) -> Array:
         total: Array | None = None
         for weight, part in zip(self.weights, self.parts, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
-from harmonium.model.deviations import Question, deviations_along
+from harmonium.model.deviations import Question, deviations_along, displaced_along
 from harmonium.model.finding import FoundRows, find_rows
 from harmonium.model.hidden import Answer, stacked
 from harmonium.model.on_demand import OnDemand
@@ -63,6 +63,10 @@ class ModelPrognosis(Prognosis):
         """The answer to a question, and how far it deviates along each direction of the model's spread."""
         spread = None if self.spreading is None else self.spreading.value
         return deviations_along(spread, self, question, thorough=thorough)
+
+    def displacement(self, question: Question) -> Array:
+        """How far the answer to a question moves with the displacement."""
+        return displaced_along(None if self.spreading is None else self.spreading.value, self, question)
 
     @property
     def methods(self) -> Any:

@@ -212,6 +212,10 @@ class Prognosis(ABC):
         The sum of their squares is the answer's variance. ``thorough``: along all directions, for averages over rows.
         """
 
+    @abstractmethod
+    def displacement(self, question: Question) -> Array:
+        """How far the answer to a question moves to where one step of Newton's method leads under a weaker prior, with direct effects."""
+
     @property
     @abstractmethod
     def n_rows(self) -> int:

@@ -41,6 +41,10 @@ class Spread:
         The share of the variance of predictions that the directions up to each have.
     centre, unit : ndarray of shape (n_effects,)
         Mean and standard deviation of the covariates' coupled statistics.
+    jumps : ndarray of shape (n_jumps, n_natural)
+        From the optimum to others that are nearly as good.
+    chances : ndarray of shape (n_jumps,)
+        That another sample would have preferred them.
     """
 
     directions: Array
@@ -49,6 +53,8 @@ class Spread:
     kept: Array
     centre: Array
     unit: Array
+    jumps: Array
+    chances: Array
 
     def check(self, n_natural: int, n_effects: int) -> str | None:
         """What is wrong with it, if anything is."""
@@ -60,6 +66,8 @@ class Spread:
             "kept": (n,),
             "centre": (n_effects,),
             "unit": (n_effects,),
+            "jumps": (len(self.chances), n_natural),
+            "chances": (len(self.chances),),
         }
         for name, shape in expected.items():
             found = getattr(self, name)
@@ -69,6 +77,8 @@ class Spread:
                 return f"{name} must be finite"
         if not ((self.kept > 0.0) & (self.kept <= 1.0 + 1e-9)).all() or not (self.unit > 0.0).all():
             return "shares and units must be positive"
+        if not ((self.chances >= 0.0) & (self.chances <= 1.0)).all():
+            return "chances must be probabilities"
         return None
 
     def tensors(self) -> dict[str, Array]:

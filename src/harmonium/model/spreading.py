@@ -9,12 +9,16 @@ its couplings is not where the truth is, even on average.
 * The displacement :math:`V (s - c \Lambda z)`, where s is the sum of the scores, is where one step of Newton's method leads from the
   optimum under the weaker prior, with direct effects. It counts as one more direction: what was shrunk may be as far off as that.
 
+Where the search found other optima that are nearly as good, their distance counts as well (:mod:`harmonium.model.rivals`).
+
 What each is worth was measured (docs/intervals.md). Scores are differences of every row's log-likelihood, so the information is never
-indefinite, and neither is the covariance.
+indefinite, and neither is the covariance; but scores at an optimum are smaller than those at the truth, and an inverse of a noisy matrix is
+too large, so the covariance is made smaller by the share of rows that the parameters use up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +31,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.prepared import Term
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.fitted import Fitted
+from harmonium.model.rivals import jumps_to
 from harmonium.model.row_likelihood import RowLikelihood
 from harmonium.model.spread import Spread, covariate_statistics, flat
 from harmonium.training.blas import one_thread
@@ -38,6 +43,7 @@ from harmonium.typing import Array, Booleans
 __all__ = ["spread_of"]
 
 _TRUSTED = 0.25  # part of the prior's precision that the covariance trusts
+_LEAST_LEFT = 0.5  # of all rows, that the parameters do not use up
 _FLATTEST = 1e-6  # least precision of anything
 _STEP = 1e-5  # of differences of log-likelihoods
 _FREE = 1e-3  # distance from a bound from which on a parameter is free
@@ -46,7 +52,7 @@ _MOST_ROWS = 60  # whose predictions decide which directions come first
 _TIMES = (0.15, 0.4, 0.7)  # of a time scale, where they are compared
 
 
-def spread_of(model: Fitted, objective: Objective, prior: float | Prior) -> Spread:
+def spread_of(model: Fitted, objective: Objective, prior: float | Prior, rivals: Sequence[Parameters] = ()) -> Spread:
     """The spread of a model that maximises an objective under a prior.
 
     Parameters
@@ -56,17 +62,23 @@ def spread_of(model: Fitted, objective: Objective, prior: float | Prior) -> Spre
         Of the training rows, or of a sample of them with weights.
     prior : float or Prior
         Precision of the couplings.
+    rivals : sequence of Parameters
+        Near other optima.
     """
     with one_thread():
-        return _spread(_Around.of(model, objective), prior)
+        jumps, chances = jumps_to(model, objective, prior, rivals)
+        return replace(_spread(_Around.of(model, objective), prior), jumps=jumps, chances=chances)
 
 
 def _spread(around: _Around, prior: float | Prior) -> Spread:
+    """Without other optima."""
     precision = np.append(_TRUSTED * prior_precisions(around.coordinates, prior)[around.free], around.of_effects(prior))
     precision = np.maximum(precision, _FLATTEST)
     information, slope = around.information()
     covariance = _inverse(information + np.diag(precision))
-    return _directions(around, covariance, covariance @ (slope - precision * around.position))
+    used = float(np.sum(information * covariance)) / around.objective.n_subjects
+    displaced = covariance @ (slope - precision * around.position)
+    return _directions(around, max(1.0 - used, _LEAST_LEFT) * covariance, displaced)
 
 
 @dataclass(frozen=True)
@@ -244,4 +256,6 @@ def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
         kept=np.clip(np.cumsum(share), 1e-12, 1.0),
         centre=around.centre,
         unit=around.unit,
+        jumps=np.zeros((0, natural.shape[1])),
+        chances=np.zeros(0),
     )

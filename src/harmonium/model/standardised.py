@@ -32,19 +32,26 @@ class Sure:
     value : ndarray
     deviations : ndarray of shape (n_directions, *value.shape)
         Empty if nobody asked how sure they are.
+    shift : ndarray or float
+        From the value to the middle of its interval: what the prior has shrunk.
     """
 
     value: Array
     deviations: Array
+    shift: Array | float = 0.0
 
     def __sub__(self, other: Sure) -> Sure:
-        return Sure(self.value - other.value, self.deviations - other.deviations)
+        return Sure(self.value - other.value, self.deviations - other.deviations, self.shift - other.shift)
+
+    def __add__(self, other: Sure) -> Sure:
+        return Sure(self.value + other.value, self.deviations + other.deviations, self.shift + other.shift)
 
     def over(self, other: Sure) -> Sure:
         """The ratio."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.value / other.value
-            return Sure(ratio, ratio * (self.deviations / self.value - other.deviations / other.value))
+            moved = ratio * (self.shift / self.value - other.shift / other.value)
+            return Sure(ratio, ratio * (self.deviations / self.value - other.deviations / other.value), moved)
 
     @property
     def error(self) -> Array:
@@ -55,7 +62,7 @@ class Sure:
         """Estimate and, with a level, the ends of its interval."""
         if level is None:
             return {"estimate": self.value}
-        return interval_of(self.value, self.error, level, scale)._asdict()
+        return interval_of(self.value, self.error, level, scale, self.shift)._asdict()
 
 
 def standardised(
@@ -68,11 +75,11 @@ def standardised(
         return np.asarray(answer.reshape(len(tables), -1, *answer.shape[1:]).mean(axis=1))
 
     values = averaged(question(prognosis))
-    deviations = np.empty((0, *values.shape))
-    if sure:
-        found = [averaged(own) for own in prognosis.deviations(quick or question, thorough=True)[1]]
-        deviations = np.array(found).reshape(-1, *values.shape)
-    return [Sure(value, deviations[:, number]) for number, value in enumerate(values)]
+    if not sure:
+        return [Sure(value, np.empty((0, *value.shape))) for value in values]
+    found = [averaged(own) for own in prognosis.deviations(quick or question, thorough=True)[1]]
+    deviations, shift = np.array(found).reshape(-1, *values.shape), averaged(prognosis.displacement(quick or question))
+    return [Sure(value, deviations[:, number], shift[number]) for number, value in enumerate(values)]
 
 
 def column_named(fitted: Answering, name: Any) -> Column:

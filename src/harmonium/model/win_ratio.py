@@ -13,7 +13,9 @@ There is no censoring in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from numbers import Real
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -87,7 +89,9 @@ def _before(first: Sure, second: Sure) -> Sure:
         return np.asarray(np.sum(drop * 0.5 * (other[..., :-1] + other[..., 1:]), axis=-1))
 
     deviations = product(first.deviations, second.value) + product(np.broadcast_to(first.value, second.deviations.shape), second.deviations)
-    return Sure(product(first.value, second.value), deviations)
+    shift = product(np.broadcast_to(first.shift, first.value.shape), second.value)
+    shift = shift + product(first.value, np.broadcast_to(second.shift, second.value.shape))
+    return Sure(product(first.value, second.value), deviations, shift)
 
 
 def _sure(order: list[str], wins: list[Sure], losses: list[Sure]) -> dict[str, tuple[Sure, Scale]]:
@@ -95,7 +99,8 @@ def _sure(order: list[str], wins: list[Sure], losses: list[Sure]) -> dict[str, t
     out: dict[str, tuple[Sure, Scale]] = {}
     for name, own, lost in zip(order, wins, losses, strict=True):
         out[f"wins by {name}"], out[f"losses by {name}"] = (own, SHARE), (lost, SHARE)
-    won, lost = (Sure(np.sum([s.value for s in parts], axis=0), np.sum([s.deviations for s in parts], axis=0)) for parts in (wins, losses))
+    won, lost = (reduce(add, parts) for parts in (wins, losses))
     out |= {"wins": (won, SHARE), "losses": (lost, SHARE), "net benefit": (won - lost, _WITHIN), "win ratio": (won.over(lost), POSITIVE)}
-    out["ties"] = (Sure(1.0 - won.value - lost.value, -(won.deviations + lost.deviations)), SHARE)
+    decided = won + lost
+    out["ties"] = (Sure(1.0 - decided.value, -decided.deviations, -decided.shift), SHARE)
     return out

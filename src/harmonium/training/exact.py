@@ -45,6 +45,7 @@ _SMOOTH = 1.0  # the prior's precision of times' couplings where a short run beg
 _SEARCHED = 0.1  # the same in the search: a weaker one has more optima
 _N_LONGER = 3  # short runs that are carried on at least
 _LONGER = 1e-6  # relative change of the objective at which these stop: before, their values say little
+_MOST_RIVALS = 3  # other optima that are remembered
 _N_RIVALS = {False: 1, True: 3}  # optima that are compared under the prior of the evidence, with one outcome and with several
 _CLEARLY = 1.0  # nats of all rows by which a rival must be better
 _FOUND_AGAIN = 0.5  # ends of two runs that differ by less, in nats of all rows, are the same optimum
@@ -128,14 +129,14 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         share = _share_of_events(objective.representative_rows(), objective.representative_weights())
         problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, prior), share)
         stages = self._stages(problem, objective, history, n_threads)
-        converged = False
+        converged, rivals = False, list[Array]()
         try:
             with interruptible(), one_thread():
                 z = None if start is None else coordinates.from_natural(start.natural())
                 if stages is not None:
                     result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 else:
-                    found = self._best_ends(problem, objective, history) if z is None else [z]
+                    found, rivals = self._best_ends(problem, objective, history) if z is None else ([z], [])
                     if self._chooses_l2(problem):
                         prior, result = self._with_evidence(problem, found, history)
                     else:
@@ -151,7 +152,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 warn("training was interrupted; the best parameters so far are kept", InterruptionWarning)
             z = problem.current
         n_evaluations, prior = (problem.n_evaluations, prior) if stages is None else (stages.n_evaluations, stages.l2)
-        return Fit(history.best or problem.parameters_at(z), converged, prior, n_evaluations, problem.n_evaluations)
+        others = tuple(map(problem.parameters_at, rivals))
+        return Fit(history.best or problem.parameters_at(z), converged, prior, n_evaluations, problem.n_evaluations, others)
 
     def _check(self) -> float | Prior:
         """Refuse settings that make no sense; return the penalty to begin with."""
@@ -194,12 +196,15 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
         return n_starts, partial(directions.start, design=self.design)
 
-    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Array]:
-        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends. The best first."""
+    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> tuple[list[Array], list[Array]]:
+        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends.
+
+        Returns the best of these, best first, and different optima among all of them that may be rivals of the one that is chosen.
+        """
         n_starts, start_of = self._numbered_starts(problem, objective)
         starts = list(map(start_of, range(n_starts)))
         if n_starts == 1:
-            return starts
+            return starts, []
         final = problem.precisions
         try:
             ends = []
@@ -210,7 +215,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 ends.append(self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False))
             ends.sort(key=lambda end: float(end.fun))
             longer = self._found_again(problem, ends, history)
-            return [end.x for end in longer[: _N_RIVALS[objective.layout.n_outcomes > 1]]]
+            several = objective.layout.n_outcomes > 1  # so that any of those compared may be chosen
+            different = _different(longer, _FOUND_AGAIN / problem.n_rows)[0 if several else 1 :]
+            return [end.x for end in longer[: _N_RIVALS[several]]], [end.x for end in different[:_MOST_RIVALS]]
         finally:
             problem.precisions = final
 
@@ -260,6 +267,15 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         promised = _SETTLED * self.tol * problem.share_of_events
         bounds, note = problem.coordinates.bounds(), _listener(problem, history)
         return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, target=target, to_the_point=True, note=note)
+
+
+def _different(ends: list[OptimizeResult], least: float) -> list[OptimizeResult]:
+    """Of ends in order, those that are worse than the one before by something; others came to the same optimum."""
+    out = ends[:1]
+    for end in ends[1:]:
+        if end.fun - out[-1].fun > least:
+            out.append(end)
+    return out
 
 
 def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[OptimizeResult], None]:

@@ -31,6 +31,8 @@ class Fit:
         Exact gradients computed, of all rows or of a sample.
     n_passes : int
         Exact gradients of all rows.
+    rivals : tuple of Parameters
+        Other optima that the search came to, or somewhere near them.
     """
 
     parameters: Parameters
@@ -38,6 +40,7 @@ class Fit:
     l2: float | Mapping[str, float] | Prior
     n_evaluations: int
     n_passes: int = 0
+    rivals: tuple[Parameters, ...] = ()
 
 
 @runtime_checkable
