@@ -45,7 +45,7 @@ def effects(fitted: Answering, X: Any, y: Any, time: float | None, until: float 
         for number, value in enumerate(values[1:], start=start + 1):
             for e, (at, end, _) in enumerate(asked):
                 happened, mean = (found[number][2 * e + k] - found[start][2 * e + k] for k in range(2))
-                row = {"time": at, **_columns("difference", Sure(-happened.value, -happened.deviations), level, 1.0)}
+                row = {"time": at, **_columns("difference", -happened, level, 1.0)}
                 row |= {"until": end, **_columns("mean_difference", mean, level, end)} | worth
                 out[name, f"{_written(values[0])} to {_written(value)}", fitted.encoding.endpoint_names[e]] = row
         start += len(values)
@@ -70,7 +70,7 @@ def _answered(fitted: Answering, tables: list[pd.DataFrame], measures: list[Meas
         return np.concatenate([(measure.quick or measure.question)(own) for measure in measures], axis=1)
 
     found = standardised(fitted, tables, question, sure, quick)
-    return [[Sure(own.value[[k]], own.deviations[:, [k]]) for k in range(len(measures))] for own in found]
+    return [[own.part(slice(k, k + 1)) for k in range(len(measures))] for own in found]
 
 
 def _written(value: Any) -> str:

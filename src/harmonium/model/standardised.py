@@ -46,6 +46,13 @@ class Sure:
     def __add__(self, other: Sure) -> Sure:
         return Sure(self.value + other.value, self.deviations + other.deviations, self.shift + other.shift)
 
+    def __neg__(self) -> Sure:
+        return Sure(-self.value, -self.deviations, -self.shift)
+
+    def part(self, places: slice) -> Sure:
+        """Some of the numbers."""
+        return Sure(self.value[places], self.deviations[:, places], np.broadcast_to(self.shift, self.value.shape)[places])
+
     def over(self, other: Sure) -> Sure:
         """The ratio."""
         with np.errstate(divide="ignore", invalid="ignore"):
