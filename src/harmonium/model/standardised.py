@@ -85,7 +85,8 @@ def standardised(
     if not sure:
         return [Sure(value, np.empty((0, *value.shape))) for value in values]
     found = [averaged(own) for own in prognosis.deviations(quick or question, thorough=True)[1]]
-    deviations, shift = np.array(found).reshape(-1, *values.shape), averaged(prognosis.displacement(quick or question))
+    deviations, moved = np.array(found).reshape(-1, *values.shape), averaged(prognosis.displacement(quick or question))
+    shift = moved - moved.mean(axis=0)  # the prior shrinks differences, and what all tables have in common is not shrunk
     return [Sure(value, deviations[:, number], shift[number]) for number, value in enumerate(values)]
 
 
