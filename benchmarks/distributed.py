@@ -75,6 +75,7 @@ def measure(n_rows: int, n_workers: int = 2) -> dict[str, Any]:
         "workers": n_workers,
         "fit, seconds": fitted - begin,
         "gradients": n_gradients,
+        "of these of all rows": model.fitted_.training.n_passes,
         "us per row and gradient": 1e6 * (fitted - begin) / n_rows / n_gradients,
         "us per row, gradient and worker": 1e6 * n_workers * (fitted - begin) / n_rows / n_gradients,
         "peak memory per worker, MB": [round(peak) for peak in peaks.values()],

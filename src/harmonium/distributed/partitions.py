@@ -35,7 +35,7 @@ __all__ = ["MOST_LEVELS", "EncodedPartition", "Summary", "add_gradients", "encod
 MOST_LEVELS = 10_000
 """Levels of a column, beyond which it is refused."""
 
-_PREPARED_BYTES = 50_000_000  # about what a log-likelihood keeps of assembled rows
+_PREPARED = 3  # bytes that a log-likelihood keeps of assembled rows for each byte of cells, about
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class EncodedPartition:
         cells = self.objective.recorded
         arrays = {id(array): array.nbytes for array in (*cells.lower, *cells.upper, self.objective.entry)}
         of_cells = sum(arrays.values())
-        return of_cells + min(5 * of_cells, _PREPARED_BYTES) + 1000
+        return (1 + _PREPARED) * of_cells + 1000
 
     def statistics(self) -> StatisticsSummary:
         """Means and scales."""
