@@ -113,16 +113,8 @@ def standard_error(deviations: Iterable[Array], like: Array) -> Array:
     return np.asarray(np.sqrt(total))
 
 
-def interval_of(estimate: Array, error: Array, level: float, scale: Scale, shift: Array | float = 0.0) -> Interval:
-    """The interval of answers with known standard errors; it holds the estimate.
-
-    Parameters
-    ----------
-    estimate, error : ndarray
-    level : float
-    scale : Scale
-    shift : ndarray or float
-        How far the interval's middle is from the estimate.
+def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> Interval:
+    """The interval of answers with known standard errors.
 
     Examples
     --------
@@ -139,11 +131,10 @@ def interval_of(estimate: Array, error: Array, level: float, scale: Scale, shift
     """
     reach = float(norm.ppf(0.5 + 0.5 * level))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope = scale.slope(estimate)
-        there, width = scale.there(estimate) + slope * shift, reach * np.abs(slope) * error
-        ends = [scale.back(there - width), scale.back(there + width), estimate]
+        there, width = scale.there(estimate), reach * np.abs(scale.slope(estimate)) * error
+        ends = [scale.back(there - width), scale.back(there + width)]
         if scale.certain is not None:
-            ends.append(np.clip(estimate + shift + np.sign(scale.certain - 0.5) * reach * error, 0.0, 1.0))
+            ends.append(np.clip(estimate + np.sign(scale.certain - 0.5) * reach * error, 0.0, 1.0))
         known = np.isfinite(there) & np.isfinite(width) & (error > _ROUNDING * (1.0 + np.abs(estimate)))
     found = np.where(known, np.stack(ends), estimate)
     return Interval(estimate, found.min(axis=0), found.max(axis=0))

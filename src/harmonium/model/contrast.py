@@ -12,7 +12,7 @@ import pandas as pd
 from harmonium.model.answering import Answering
 from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, Scale, between, check_level
 from harmonium.model.deviations import Question
-from harmonium.model.standardised import Sure, rows_with, standardised
+from harmonium.model.standardised import Sure, standardised
 from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.typing import Array
 
@@ -44,7 +44,7 @@ class Measure:
         self, question: Question, labels: list[tuple[Any, ...]], scale: Scale, quick: Question | None = None, most: float = 1.0
     ) -> None:
         self.question, self.labels, self.scale, self.quick = question, labels, scale, quick
-        self.difference = between(-most, most)
+        self.most, self.difference = most, between(-most, most)
 
     @property
     def names(self) -> list[str]:
@@ -84,8 +84,7 @@ def contrast(fitted: Answering, X: Any, column: Any, values: Sequence[Any], meas
     """See :meth:`harmonium.SurvivalHarmonium.contrast`."""
     if isinstance(values, str) or len(values) != 2:
         raise ValueError(f"a contrast needs two values, such as ('control', 'treated'); found {values!r}")
-    table = rows_with(fitted, X, column)
-    first, second = standardised(fitted, [table(value) for value in values], measure.question, interval is not None, measure.quick)
+    first, second = standardised(fitted, X, {column: values}, measure.question, interval is not None, measure.quick, measure.most)[column]
     parts = [
         (f"{column} = {values[0]}", first, measure.scale),
         (f"{column} = {values[1]}", second, measure.scale),
@@ -99,8 +98,7 @@ def partial_dependence(
     fitted: Answering, X: Any, column: Any, values: Sequence[Any], measure: Measure, interval: float | None
 ) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.partial_dependence`."""
-    table = rows_with(fitted, X, column)
-    found = standardised(fitted, [table(value) for value in values], measure.question, interval is not None, measure.quick)
+    found = standardised(fitted, X, {column: values}, measure.question, interval is not None, measure.quick, measure.most)[column]
     return _table([(value, own, measure.scale) for value, own in zip(values, found, strict=True)], measure, interval, str(column))
 
 

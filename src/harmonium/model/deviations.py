@@ -17,7 +17,7 @@ __all__ = ["LEADING", "WIDENED", "Question", "deviations_along", "displaced_alon
 LEADING = 22
 """Directions that are followed for answers about single rows; what the others would add is added in proportion."""
 
-WIDENED = 1.15
+WIDENED = 1.1
 """Intervals of single rows are wider by this factor, which was chosen by measured coverage (docs/intervals.md)."""
 
 Question = Callable[[Any], Array]
@@ -47,18 +47,18 @@ def deviations_along(spread: Spread | None, prognosis: Movable, question: Questi
     question : callable
     thorough : bool
         Of averages over rows: along all directions, not only those that predictions of single rows follow most, and without the
-        displacement, by which intervals of averages are shifted instead.
+        displacement; where averages are compared, their intervals are shifted instead.
     """
     base = question(_checked(spread, prognosis))
     assert spread is not None
     return base, _along(spread, prognosis, question, base, thorough)
 
 
-def displaced_along(spread: Spread | None, prognosis: Movable, question: Question) -> Array:
-    """How far an answer moves with the displacement."""
+def displaced_along(spread: Spread | None, prognosis: Movable, question: Question, covariate: int) -> Array:
+    """How far an answer moves with the displacement by shrinkage of one covariate."""
     base = question(_checked(spread, prognosis))
     assert spread is not None
-    return _Slopes(spread, prognosis, question, base).along(0)
+    return _Slopes(spread, prognosis, question, base).along(spread.shrunk[covariate], spread.shrunk_effects[covariate])
 
 
 def _checked(spread: Spread | None, prognosis: Movable) -> Movable:
@@ -81,9 +81,13 @@ class _Slopes:
         self._by_bias = [self._slope(bias) for bias in spread.biases]
         self._covariates = spread.covariates(prognosis.cells)
 
-    def along(self, number: int) -> Array:
-        """One of the directions, of which the displacement is the first."""
-        out, shifts = self._slope(self._spread.directions[number]), self._covariates @ self._spread.effects[number]
+    def numbered(self, number: int) -> Array:
+        """Along one of the directions, of which a displacement is the first."""
+        return self.along(self._spread.directions[number], self._spread.effects[number])
+
+    def along(self, direction: Array, effects: Array) -> Array:
+        """Along a direction of natural parameters, and one of direct effects."""
+        out, shifts = self._slope(direction), self._covariates @ effects
         for k, own in enumerate(self._by_bias):
             out = out + own * shifts[:, k].reshape(-1, *[1] * (self._base.ndim - 1))
         return out
@@ -96,10 +100,10 @@ class _Slopes:
 def _along(spread: Spread, prognosis: Movable, question: Question, base: Array, thorough: bool) -> Iterator[Array]:
     slopes = _Slopes(spread, prognosis, question, base)
     if not thorough:
-        yield WIDENED * slopes.along(0)
+        yield WIDENED * slopes.numbered(0)
     n_directions = len(spread.kept) if thorough else min(LEADING, len(spread.kept))
     factor = 1.0 / np.sqrt(spread.kept[n_directions - 1]) if n_directions else 1.0
     for number in range(1, 1 + n_directions):
-        yield (factor if thorough else WIDENED * factor) * slopes.along(number)
+        yield (factor if thorough else WIDENED * factor) * slopes.numbered(number)
     for jump, chance in zip(spread.jumps, spread.chances, strict=True):
         yield np.sqrt(chance) * (question(prognosis.moved(jump)) - base)

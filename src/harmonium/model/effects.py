@@ -14,7 +14,7 @@ from harmonium.model.asked import observed_endpoints
 from harmonium.model.confidence import between, check_level
 from harmonium.model.contrast import Measure, measure_of
 from harmonium.model.generation import sample
-from harmonium.model.standardised import Sure, rows_with, standardised
+from harmonium.model.standardised import Sure, standardised
 from harmonium.table.columns import Column
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
@@ -34,21 +34,19 @@ def effects(fitted: Answering, X: Any, y: Any, time: float | None, until: float 
     rows = np.unique(np.linspace(0, len(frame) - 1, _MOST_ROWS).astype(int)) if len(frame) else np.arange(0)
     chosen = frame.iloc[rows]
     columns = [column for column in fitted.encoding.columns if column.role != "ignored"]
-    steps = {column.name: _steps(column, frame) for column in columns}
-    whole = [rows_with(fitted, chosen, name)(value) for name, values in steps.items() for value in values]
     asked = [_asked(fitted, endpoint, time, until) for endpoint in fitted.encoding.endpoints]
-    found = _answered(fitted, whole, [own for _, _, measures in asked for own in measures], level is not None)
+    measures = [own for _, _, both in asked for own in both]
     out: dict[tuple[Any, str, str], dict[str, Any]] = {}
-    start = 0
-    for name, values in steps.items():
+    steps = {column.name: _steps(column, frame) for column in columns}
+    for name, found in _answered(fitted, chosen, steps, measures, level is not None).items():
+        values = steps[name]
         worth = {} if y is None else _importance(fitted, frame, y, name, level)
-        for number, value in enumerate(values[1:], start=start + 1):
+        for number, value in enumerate(values[1:], start=1):
             for e, (at, end, _) in enumerate(asked):
-                happened, mean = (found[number][2 * e + k] - found[start][2 * e + k] for k in range(2))
+                happened, mean = (found[number][2 * e + k] - found[0][2 * e + k] for k in range(2))
                 row = {"time": at, **_columns("difference", -happened, level, 1.0)}
                 row |= {"until": end, **_columns("mean_difference", mean, level, end)} | worth
                 out[name, f"{_written(values[0])} to {_written(value)}", fitted.encoding.endpoint_names[e]] = row
-        start += len(values)
     return pd.DataFrame(list(out.values()), index=pd.MultiIndex.from_tuples(out, names=["column", "step", "endpoint"]))
 
 
@@ -60,8 +58,10 @@ def _asked(fitted: Answering, endpoint: LearnedEndpoint, time: float | None, unt
     return at, end, measures
 
 
-def _answered(fitted: Answering, tables: list[pd.DataFrame], measures: list[Measure], sure: bool) -> list[list[Sure]]:
-    """All measures of all tables; one prognosis answers them."""
+def _answered(
+    fitted: Answering, chosen: pd.DataFrame, steps: dict[Any, list[Any]], measures: list[Measure], sure: bool
+) -> dict[Any, list[list[Sure]]]:
+    """All measures at all values of the columns; one prognosis answers them."""
 
     def question(own: Any) -> Array:
         return np.concatenate([measure.question(own) for measure in measures], axis=1)
@@ -69,8 +69,8 @@ def _answered(fitted: Answering, tables: list[pd.DataFrame], measures: list[Meas
     def quick(own: Any) -> Array:
         return np.concatenate([(measure.quick or measure.question)(own) for measure in measures], axis=1)
 
-    found = standardised(fitted, tables, question, sure, quick)
-    return [[own.part(slice(k, k + 1)) for k in range(len(measures))] for own in found]
+    found = standardised(fitted, chosen, steps, question, sure, quick, np.array([measure.most for measure in measures]))
+    return {name: [[one.part(slice(k, k + 1)) for k in range(len(measures))] for one in own] for name, own in found.items()}
 
 
 def _written(value: Any) -> str:

@@ -64,9 +64,9 @@ class ModelPrognosis(Prognosis):
         spread = None if self.spreading is None else self.spreading.value
         return deviations_along(spread, self, question, thorough=thorough)
 
-    def displacement(self, question: Question) -> Array:
-        """How far the answer to a question moves with the displacement."""
-        return displaced_along(None if self.spreading is None else self.spreading.value, self, question)
+    def displacement(self, question: Question, covariate: int) -> Array:
+        """How far the answer to a question moves with the displacement by shrinkage of one covariate."""
+        return displaced_along(None if self.spreading is None else self.spreading.value, self, question, covariate)
 
     @property
     def methods(self) -> Any:

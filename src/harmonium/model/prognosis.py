@@ -213,8 +213,8 @@ class Prognosis(ABC):
         """
 
     @abstractmethod
-    def displacement(self, question: Question) -> Array:
-        """How far the answer to a question moves to where one step of Newton's method leads under a weaker prior, with direct effects."""
+    def displacement(self, question: Question, covariate: int) -> Array:
+        """How far the answer to a question moves to where one step of Newton's method leads under a weaker prior of one covariate."""
 
     @property
     @abstractmethod

@@ -27,12 +27,12 @@ STEP = 1e-5
 
 @dataclass(frozen=True)
 class Spread:
-    """The displacement, by which shrinkage and few hidden units may have led astray, and directions: those first that predictions follow.
+    """Directions, those first that predictions follow, and displacements, by which shrinkage and few hidden units may have led astray.
 
     Attributes
     ----------
     directions : ndarray of shape (1 + n_directions, n_natural)
-        Of the natural parameters: biases, couplings and hidden biases in one vector. The displacement is the first.
+        Of the natural parameters: biases, couplings and hidden biases in one vector. The first is the displacement by all shrinkage.
     effects : ndarray of shape (1 + n_directions, n_effects, n_biases)
         Of direct effects: how far a standard deviation of each covariate statistic moves each bias.
     biases : ndarray of shape (n_biases, n_natural)
@@ -45,6 +45,10 @@ class Spread:
         From the optimum to others that are nearly as good.
     chances : ndarray of shape (n_jumps,)
         That another sample would have preferred them.
+    shrunk : ndarray of shape (n_covariates, n_natural)
+        For each covariate, the displacement by shrinkage of what it goes with, all others being shrunk as they are.
+    shrunk_effects : ndarray of shape (n_covariates, n_effects, n_biases)
+        Of direct effects.
     """
 
     directions: Array
@@ -55,8 +59,10 @@ class Spread:
     unit: Array
     jumps: Array
     chances: Array
+    shrunk: Array
+    shrunk_effects: Array
 
-    def check(self, n_natural: int, n_effects: int) -> str | None:
+    def check(self, n_natural: int, n_covariates: int, n_effects: int) -> str | None:
         """What is wrong with it, if anything is."""
         n, n_biases = len(self.kept), len(self.biases)
         expected = {
@@ -68,6 +74,8 @@ class Spread:
             "unit": (n_effects,),
             "jumps": (len(self.chances), n_natural),
             "chances": (len(self.chances),),
+            "shrunk": (n_covariates, n_natural),
+            "shrunk_effects": (n_covariates, n_effects, n_biases),
         }
         for name, shape in expected.items():
             found = getattr(self, name)

@@ -8,6 +8,7 @@ its couplings is not where the truth is, even on average.
 * Direct effects of covariates on outcomes, which the model does not have, may differ from zero, under the prior of the couplings.
 * The displacement :math:`V (s - c \Lambda z)`, where s is the sum of the scores, is where one step of Newton's method leads from the
   optimum under the weaker prior, with direct effects. It counts as one more direction: what was shrunk may be as far off as that.
+  Where values of one covariate are compared, the same step with the weaker prior for that covariate alone shifts the interval.
 
 Where the search found other optima that are nearly as good, their distance counts as well (:mod:`harmonium.model.rivals`).
 
@@ -37,8 +38,8 @@ from harmonium.model.spread import Spread, covariate_statistics, flat
 from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective
-from harmonium.training.penalised import Prior, prior_precisions
-from harmonium.typing import Array, Booleans
+from harmonium.training.penalised import Prior, groups_of, prior_precisions
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["spread_of"]
 
@@ -76,9 +77,24 @@ def _spread(around: _Around, prior: float | Prior) -> Spread:
     precision = np.maximum(precision, _FLATTEST)
     information, slope = around.information()
     covariance = _inverse(information + np.diag(precision))
-    used = float(np.sum(information * covariance)) / around.objective.n_subjects
+    left = max(1.0 - float(np.sum(information * covariance)) / around.objective.n_subjects, _LEAST_LEFT)
     displaced = covariance @ (slope - precision * around.position)
-    return _directions(around, max(1.0 - used, _LEAST_LEFT) * covariance, displaced)
+    return _directions(around, left * covariance, displaced, left * _shrunk(around, prior, information, slope))
+
+
+def _shrunk(around: _Around, prior: float | Prior, information: Array, slope: Array) -> Array:
+    """For each covariate, where one step leads if its own couplings and direct effects have the weaker prior, (covariates, coordinates).
+
+    Others stay as they are shrunk, so that the step is short however many of them there are.
+    """
+    whole = np.append(prior_precisions(around.coordinates, prior)[around.free], around.of_effects(prior))
+    covariate = around.covariate
+    out = np.zeros((around.n_covariates, covariate.size))
+    for k in range(len(out)):
+        own = covariate == k
+        precision = np.maximum(np.where(own, _TRUSTED * whole, whole), _FLATTEST)
+        out[k] = _inverse(information + np.diag(precision)) @ np.where(own, slope - precision * around.position, 0.0)
+    return out
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,19 @@ class _Around:
     def n_direct(self) -> int:
         """How many direct effects; none unless only the conditional likelihood was maximised."""
         return int(self.of_biases.sum()) * self.unit.size if self.objective.conditional == 1.0 else 0
+
+    @property
+    def n_covariates(self) -> int:
+        """How many covariates."""
+        return int(self.objective.layout.outcomes.start)
+
+    @property
+    def covariate(self) -> Integers:
+        """The covariate that free coordinates and direct effects belong to; something else of those of none."""
+        groups, number = groups_of(self.coordinates), np.full(self.z.size, -1)
+        self.coordinates.split(number)[1][:] = groups[:, None]
+        of_effects = np.tile(groups[~self.coordinates.of_outcomes], self.n_direct // max(self.unit.size, 1))
+        return np.append(number[self.free], of_effects)
 
     @property
     def position(self) -> Array:
@@ -237,25 +266,28 @@ def _inverse(matrix: Array) -> Array:
     return np.asarray(0.5 * (scaled + scaled.T) * np.outer(unit, unit))
 
 
-def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
-    """The displacement, and the covariance as directions, ordered by how far predictions move along them."""
+def _directions(around: _Around, covariance: Array, displaced: Array, shrunk: Array) -> Spread:
+    """Displacements, and the covariance as directions, ordered by how far predictions move along them."""
     root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diagonal(covariance)))
     moves = (around.slopes() @ root).reshape(-1, len(root))
     values, turned = eigh(moves.T @ moves)
     order = np.argsort(values)[::-1][:_MOST]
     share = np.maximum(values, 0.0)[order] / max(float(np.maximum(values, 0.0).sum()), 1e-300)
     n_free, n_effects = int(around.free.sum()), around.unit.size
-    whole = np.concatenate([displaced[None], (root @ turned[:, order]).T])
+    whole = np.concatenate([displaced[None], (root @ turned[:, order]).T, shrunk])
     natural = np.array([around.natural(int(k)) for k in np.flatnonzero(around.free)])
     biases = natural[around.of_biases[around.free]] if around.n_direct else natural[:0]
     effects = whole[:, n_free:].reshape(len(whole), len(biases), n_effects) if len(biases) else np.zeros((len(whole), 0, n_effects))
+    moved, effects, n_kept = whole[:, :n_free] @ natural, np.swapaxes(effects, 1, 2), len(whole) - len(shrunk)
     return Spread(
-        directions=whole[:, :n_free] @ natural,
-        effects=np.swapaxes(effects, 1, 2),
+        directions=moved[:n_kept],
+        effects=effects[:n_kept],
         biases=biases,
         kept=np.clip(np.cumsum(share), 1e-12, 1.0),
         centre=around.centre,
         unit=around.unit,
         jumps=np.zeros((0, natural.shape[1])),
         chances=np.zeros(0),
+        shrunk=moved[n_kept:],
+        shrunk_effects=effects[n_kept:],
     )

@@ -25,7 +25,7 @@ from harmonium.metrics.wins import win_table
 from harmonium.model.answering import Answering
 from harmonium.model.confidence import POSITIVE, SHARE, Scale, between, check_level
 from harmonium.model.deviations import Question
-from harmonium.model.standardised import Sure, rows_with, standardised
+from harmonium.model.standardised import Sure, standardised
 from harmonium.typing import Array
 
 __all__ = ["check_order", "win_ratio"]
@@ -57,9 +57,10 @@ def win_ratio(
     if not (isinstance(until, Real) and 0.0 < float(until) < np.inf):
         raise ValueError(f"until must be a positive time, the horizon at which subjects are compared; found {until!r}")
     level = None if interval is None else check_level(interval)
-    table = rows_with(fitted, X, column)
-    tables = [table(value) for value in values]
-    pairs = [standardised(fitted, tables, question, level is not None) for question in _questions(fitted, order, float(until))]
+    pairs = [
+        standardised(fitted, X, {column: values}, question, level is not None)[column]
+        for question in _questions(fitted, order, float(until))
+    ]
     wins, losses = [_before(a, b) for a, b in pairs], [_before(b, a) for a, b in pairs]
     shares = np.array([[w.value, own.value] for w, own in zip(wins, losses, strict=True)])
     out = win_table(order, shares)["share"].rename("estimate").to_frame()
@@ -89,9 +90,7 @@ def _before(first: Sure, second: Sure) -> Sure:
         return np.asarray(np.sum(drop * 0.5 * (other[..., :-1] + other[..., 1:]), axis=-1))
 
     deviations = product(first.deviations, second.value) + product(np.broadcast_to(first.value, second.deviations.shape), second.deviations)
-    shift = product(np.broadcast_to(first.shift, first.value.shape), second.value)
-    shift = shift + product(first.value, np.broadcast_to(second.shift, second.value.shape))
-    return Sure(product(first.value, second.value), deviations, shift)
+    return Sure(product(first.value, second.value), deviations)
 
 
 def _sure(order: list[str], wins: list[Sure], losses: list[Sure]) -> dict[str, tuple[Sure, Scale]]:
@@ -102,5 +101,5 @@ def _sure(order: list[str], wins: list[Sure], losses: list[Sure]) -> dict[str, t
     won, lost = (reduce(add, parts) for parts in (wins, losses))
     out |= {"wins": (won, SHARE), "losses": (lost, SHARE), "net benefit": (won - lost, _WITHIN), "win ratio": (won.over(lost), POSITIVE)}
     decided = won + lost
-    out["ties"] = (Sure(1.0 - decided.value, -decided.deviations, -decided.shift), SHARE)
+    out["ties"] = (Sure(1.0 - decided.value, -decided.deviations), SHARE)
     return out

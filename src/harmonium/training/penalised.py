@@ -13,7 +13,7 @@ from harmonium.training.objective import LogLikelihood
 from harmonium.training.strip_loss import StripProblem, strip_losses, strip_problem
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior", "prior_precisions", "smoothed"]
+__all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior", "groups_of", "prior_precisions", "smoothed"]
 
 _OUTCOME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
@@ -150,7 +150,7 @@ def prior_precisions(coordinates: Coordinates, l2: float | Prior) -> Array:
     hidden, couplings, _ = coordinates.split(out)
     prior = l2 if isinstance(l2, Prior) else Prior(np.full(_n_covariates(coordinates), float(l2)))
     hidden[:] = _HIDDEN_PRECISION
-    couplings[:] = np.append(prior.covariates, prior.outcomes)[_groups(coordinates)][:, None]
+    couplings[:] = np.append(prior.covariates, prior.outcomes)[groups_of(coordinates)][:, None]
     return out
 
 
@@ -190,7 +190,7 @@ class _Evidence:
         low, high = coordinates.bounds()
         free = np.flatnonzero((z > low + 1e-9) & (z < high - 1e-9))
         group = np.full(z.size, -1.0)
-        coordinates.split(group)[1][:] = _groups(coordinates)[:, None]
+        coordinates.split(group)[1][:] = groups_of(coordinates)[:, None]
         self._group = group[free].astype(np.int64)
         self._n_covariates = _n_covariates(coordinates)
         self._of_outcomes = self._group == self._n_covariates
@@ -252,7 +252,7 @@ def _n_covariates(coordinates: Coordinates) -> int:
     return coordinates.layout.n_columns - coordinates.layout.n_outcomes
 
 
-def _groups(coordinates: Coordinates) -> Integers:
+def groups_of(coordinates: Coordinates) -> Integers:
     """The covariate that each coupled statistic belongs to; of all outcomes, one number beyond them."""
     layout = coordinates.layout
     column = np.repeat(np.arange(layout.n_columns), np.diff(layout.offsets))[coordinates.coupled]
