@@ -35,6 +35,7 @@ __all__ = [
 
 
 _ROUNDING = 1e-9  # relative standard errors below are differences of rounded numbers: nothing is uncertain
+_LARGE = 2.0  # a width on a logarithmic scale
 
 
 class Interval(NamedTuple):
@@ -113,6 +114,11 @@ def standard_error(deviations: Iterable[Array], like: Array) -> Array:
     return np.asarray(np.sqrt(total))
 
 
+def _shorter(width: Array) -> Array:
+    """Widths on a logarithmic scale, of which large ones grow as if there were no scale: an error says little about factors beyond e^2."""
+    return np.where(width > _LARGE, _LARGE + np.log(np.maximum(width, _LARGE) / _LARGE), width)
+
+
 def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> Interval:
     """The interval of answers with known standard errors.
 
@@ -124,14 +130,18 @@ def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> In
     >>> interval_of(np.array([1.0 - 1e-16]), np.array([1e-11]), 0.95, NO_EVENT).lower
     array([1.])
 
-    Where nearly everybody has had the event, an interval reaches zero.
+    Where hardly anybody has, its lower end is not much further away than it would be without a scale; where nearly everybody has, that
+    is zero.
+
+    >>> interval_of(np.array([0.9999]), np.array([0.001]), 0.95, NO_EVENT).lower.round(3)
+    array([0.993])
 
     >>> interval_of(np.array([0.01]), np.array([0.01]), 0.95, NO_EVENT).lower
     array([0.])
     """
-    reach = float(norm.ppf(0.5 + 0.5 * level))
+    reach = float(norm.ppf(0.5 + 0.5 * level))  # in standard errors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        there, width = scale.there(estimate), reach * np.abs(scale.slope(estimate)) * error
+        there, width = scale.there(estimate), _shorter(reach * np.abs(scale.slope(estimate)) * error)
         ends = [scale.back(there - width), scale.back(there + width)]
         if scale.certain is not None:
             ends.append(np.clip(estimate + np.sign(scale.certain - 0.5) * reach * error, 0.0, 1.0))

@@ -259,6 +259,18 @@ def _nearly_normal(alive: Array) -> Array:
     return np.asarray(np.log(-np.log(np.clip(alive, 1e-9, 1.0 - 1e-9))))
 
 
+def _level(around: _Around, slopes: Array, displaced: Array) -> Array:
+    """A displacement without what it does to all rows alike, which biases of outcomes take back.
+
+    Larger effects leave the mean over rows where it is because biases make up for what they do to it in the second order. A linear step has
+    the biases and not the second order.
+    """
+    biases, mean = np.flatnonzero(around.of_biases[around.free]), slopes.mean(axis=0)
+    out = displaced.copy()
+    out[biases] -= np.linalg.lstsq(mean[:, biases], mean @ displaced, rcond=None)[0]
+    return out
+
+
 def _inverse(matrix: Array) -> Array:
     """Of a positive definite matrix, as seen in coordinates of equal stiffness."""
     unit = 1.0 / np.sqrt(np.diagonal(matrix))
@@ -269,12 +281,13 @@ def _inverse(matrix: Array) -> Array:
 def _directions(around: _Around, covariance: Array, displaced: Array, shrunk: Array) -> Spread:
     """Displacements, and the covariance as directions, ordered by how far predictions move along them."""
     root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diagonal(covariance)))
-    moves = (around.slopes() @ root).reshape(-1, len(root))
+    slopes = around.slopes()
+    moves = (slopes @ root).reshape(-1, len(root))
     values, turned = eigh(moves.T @ moves)
     order = np.argsort(values)[::-1][:_MOST]
     share = np.maximum(values, 0.0)[order] / max(float(np.maximum(values, 0.0).sum()), 1e-300)
     n_free, n_effects = int(around.free.sum()), around.unit.size
-    whole = np.concatenate([displaced[None], (root @ turned[:, order]).T, shrunk])
+    whole = np.concatenate([_level(around, slopes, displaced)[None], (root @ turned[:, order]).T, shrunk])
     natural = np.array([around.natural(int(k)) for k in np.flatnonzero(around.free)])
     biases = natural[around.of_biases[around.free]] if around.n_direct else natural[:0]
     effects = whole[:, n_free:].reshape(len(whole), len(biases), n_effects) if len(biases) else np.zeros((len(whole), 0, n_effects))
