@@ -59,12 +59,14 @@ class Comparing(Predicting):
         until : float
             Of a restricted mean.
         interval : float or None
-            Probability of the intervals; None for none.
+            Probability of the intervals. None for none: then the estimates are averages of predictions as they are.
 
         Returns
         -------
         DataFrame
-            ``estimate``, ``lower`` and ``upper`` of both values, of their difference and of their ratio, at each time.
+            ``estimate``, ``lower`` and ``upper`` of both values, of their difference and of their ratio, at each time. The prior shrinks
+            effects, which predicts better but is no estimate of a difference; so with intervals what it has taken from this column is
+            added back, by one step of Newton's method.
 
         Examples
         --------
@@ -94,7 +96,8 @@ class Comparing(Predicting):
     ) -> pd.DataFrame:
         """Standardised answers along the values of a column, as ``contrast`` has them for two of them.
 
-        ``values`` are by default the levels of a column or, of numbers, quantiles in ``X`` from the 5th to the 95th percentile.
+        ``values`` are by default the levels of a column or, of numbers, quantiles in ``X`` from the 5th to the 95th percentile. With
+        ``interval=None`` they are averages of predictions, without anything added back.
         """
         fitted = self.fitted
         own = column_named(fitted, column)
@@ -124,6 +127,7 @@ class Comparing(Predicting):
         until : float, optional
             Of restricted means; by default the time until which nine tenths of an endpoint's distinct event times lie.
         interval : float or None
+            As in ``contrast``.
 
         Returns
         -------
@@ -222,6 +226,7 @@ class Comparing(Predicting):
         y : DataFrame, optional
             What was observed of the rows of ``X``: adds the counted pairs (:func:`harmonium.metrics.count_wins`) as ``observed``.
         interval : float or None
+            As in ``contrast``.
 
         Returns
         -------
