@@ -56,6 +56,16 @@ def test_predict_writes_incidences_and_states(model, table, tmp_path):
     assert "death_survival_5" not in found
 
 
+def test_explain_asks_what_python_asks(model, table, capsys):
+    fitted = hm.load(model)
+    assert main(["explain", str(model), str(table), "--rows", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own = fitted.explain(pd.read_csv(table)[["age"]][:1])["contribution"].droplevel("row")
+    happened = fitted.predict_cumulative_incidence(pd.read_csv(table)[["age"]][:1], times=[found["time"]])
+    assert (found["measure"], found["time"]) == ("incidence", float(np.median(fitted.encoding.endpoints[0].event_times)))
+    assert found["rows"][0]["prediction"] == own["prediction"] == pytest.approx(happened[0, 0], abs=1e-12)
+
+
 def test_evaluate_judges_incidences(model, table, capsys):
     assert main(["evaluate", str(model), str(table), *ENDPOINTS, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["endpoints"]

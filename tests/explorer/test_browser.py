@@ -272,7 +272,7 @@ def test_a_patient_is_explained(visit, ordered_address):
     describe_relapsed(page)
     page.locator("#why-endpoint").select_option("death")
     page.get_by_role("button", name="Explain").click()
-    sync_api.expect(page.locator("#why-words")).to_contain_text("Probability of no death event until")
+    sync_api.expect(page.locator("#why-words")).to_contain_text("Probability of a death event until")
     page.wait_for_selector("#why-figure .barlayer")
 
 

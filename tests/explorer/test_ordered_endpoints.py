@@ -140,5 +140,21 @@ def test_reasons_add_up_and_are_the_librarys(ordered_model, schema, page):
     assert {words for words, _ in reasons.contributions} == {"age 70", "stage IIIb"}
     X, _ = hm.datasets.load_nvalt8()
     one = pd.DataFrame({name: [None] for name in X.columns}).assign(age=70.0, stage="IIIb")
-    assert reasons.prediction == pytest.approx(ordered_model.prognosis(one).survival("death", [reasons.time])[0, 0], abs=1e-12)
+    asked = ordered_model.explain(one, endpoint="death")["contribution"].droplevel("row")  # as Python answers by default
+    assert reasons.prediction == asked["prediction"]
+    assert dict(reasons.contributions) == {"age 70": asked["age"], "stage IIIb": asked["stage"]}
     assert len(figures.reasons_figure(reasons)["data"][0]["x"]) == 2
+
+
+def test_reasons_speak_of_what_the_curve_shows(ordered_model, schema, page):
+    form = page.form({"stage": "IIIb"}, {}, {})
+    patient = parse_form(schema, form)
+    reasons = reasons_of(ordered_model, schema, patient, 0)
+    curves = curves_of(ordered_model, schema, [patient])
+    figure = figures.patient_figure(schema, curves, curves)
+    drawn = figure["data"][-2]  # the first endpoint of the patient
+    assert figure["layout"]["yaxis"]["title"]["text"] == schema.probability("event") == "probability of an event"
+    assert np.interp(reasons.time, drawn["x"], drawn["y"]) == pytest.approx(reasons.prediction, abs=2e-3)
+    worse = reasons.prediction > reasons.average
+    (colour,) = figures.reasons_figure(reasons)["data"][0]["marker"]["color"]
+    assert colour == figures.COLOURS[1 if worse else 0]

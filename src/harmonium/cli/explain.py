@@ -34,7 +34,7 @@ def run(
     endpoint: Chosen = None,
     time: Annotated[
         float | None,
-        typer.Option("--time", metavar="TIME", help="By when there is no event.", show_default="the endpoint's median event time"),
+        typer.Option("--time", metavar="TIME", help="By when there is an event, or none.", show_default="the endpoint's median event time"),
     ] = None,
     measure: Annotated[
         Literal["survival", "incidence"] | None,
@@ -64,14 +64,15 @@ def run(
     known. Missing values contribute nothing. They say what the model makes of the values, not what changing them would do.
     """
     from harmonium.cli.writing import check_output, table_writer
+    from harmonium.model.usual_question import usual_measure, usual_time
 
     terminal: Terminal = context.obj
     if output is not None:
         check_output(output, force, inputs=[data, model_file], as_json=as_json)
     model, X, names = asked(terminal, model_file, data, rows, endpoint, identifier)
     name = endpoint or model.endpoint_names[0]
-    at = _median_time(model, name) if time is None else time
-    what = measure or ("survival" if model.encoding.episodes is None else "incidence")
+    at = usual_time(model.encoding, name) if time is None else time
+    what = measure or usual_measure(model.encoding)
     found = model.explain(X, endpoint=name, measure=what, time=at, interval=interval)
     if output is not None:
         table = _as_table(found, identifier, names)
@@ -84,13 +85,6 @@ def run(
         _show(terminal, found.loc[row], f"{label}: {what} of {name} at {at:g}{_unit(model)}")
     about = {"endpoint": name, "measure": what, "time": at, "unit": model.encoding.unit}
     terminal.result({**about, "rows": [_document(row, found.loc[row], names) for row in labels]})
-
-
-def _median_time(model: Any, name: str) -> float:
-    import numpy as np
-
-    (times,) = [own.event_times for own in model.encoding.endpoints if own.name == name]
-    return float(np.median(times))
 
 
 def _unit(model: Any) -> str:

@@ -13,6 +13,7 @@ from harmonium.errors import CompetingWarning, ExtrapolationWarning, silenced
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient, parse_form
 from harmonium.model.prognosis import Prognosis
+from harmonium.model.usual_question import usual_measure, usual_time
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.typing import Array
 
@@ -104,10 +105,11 @@ class States:
 
 @dataclass(frozen=True)
 class Reasons:
-    """What each known covariate contributes to the probability of no event until a time.
+    """What each known covariate contributes to the probability that is drawn, of the event or of none until a time.
 
     Attributes
     ----------
+    measure : "survival" or "incidence"
     time : float
     average, prediction : float
         Of those of whom nothing is known, and of the patient.
@@ -115,6 +117,7 @@ class Reasons:
         A known value in words, and its share of the difference; the largest first.
     """
 
+    measure: str
     time: float
     average: float
     prediction: float
@@ -199,16 +202,16 @@ def states_of(model: Any, schema: Schema, patient: Patient) -> States:
 
 
 def reasons_of(model: Any, schema: Schema, patient: Patient, endpoint: int) -> Reasons:
-    """Shapley values of the known covariates, at about the middle of follow-up; what is known of the endpoints is left aside."""
+    """Shapley values of the known covariates, of what is drawn; what is known of the endpoints is left aside."""
     X, _ = tables(schema, [patient])
-    times = schema.round_times
-    time = float(times[(len(times) - 1) // 2])
+    name = schema.endpoints[endpoint]
+    measure, time = usual_measure(model.encoding), usual_time(model.encoding, name)
     with silenced(CompetingWarning, ExtrapolationWarning):
-        found = model.explain(X, endpoint=schema.endpoints[endpoint], measure="survival", time=time)
+        found = model.explain(X, endpoint=name, measure=measure, time=time)
     own = found["contribution"].droplevel("row")
     known = {column.name: value for column, value in zip(schema.columns, patient.values, strict=True) if value is not None}
     each = [(_covariate_words(name, value), float(own[name])) for name, value in known.items()]
-    return Reasons(time, float(own["average"]), float(own["prediction"]), sorted(each, key=lambda one: -abs(one[1])))
+    return Reasons(measure, time, float(own["average"]), float(own["prediction"]), sorted(each, key=lambda one: -abs(one[1])))
 
 
 def joint_of(model: Any, schema: Schema, patient: Patient, pair: tuple[int, int], kind: str, n_times: int) -> Joint:

@@ -71,7 +71,7 @@ def patient_figure(schema: Schema, patient: Curves, cohort: Curves, bands: Bands
         _line(patient.times, _drawn(schema, patient.survival[0, e]), as_text(name), _colour(e), e)
         for e, name in enumerate(schema.endpoints)
     ]
-    return {"data": data, "layout": _survival_layout(schema, _what_is_drawn(schema, "event"))}
+    return {"data": data, "layout": _survival_layout(schema, schema.probability("event"))}
 
 
 def comparison_figure(
@@ -84,7 +84,7 @@ def comparison_figure(
         for s, (label, place) in enumerate(zip(labels, places, strict=True))
     ]
     name = as_text(schema.endpoints[endpoint])
-    return {"data": data, "layout": _survival_layout(schema, _what_is_drawn(schema, f"{name} event"))}
+    return {"data": data, "layout": _survival_layout(schema, schema.probability(f"{name} event"))}
 
 
 def states_figure(schema: Schema, states: States) -> Figure:
@@ -118,7 +118,7 @@ def states_figure(schema: Schema, states: States) -> Figure:
 
 def reasons_figure(reasons: Reasons) -> Figure:
     """A bar for each known value, in percentage points; blue is better, orange is worse."""
-    shown = reasons.contributions[::-1]
+    shown, better = reasons.contributions[::-1], 1.0 if reasons.measure == "survival" else -1.0
     values = [100.0 * share for _, share in shown]
     bars = {
         "type": "bar",
@@ -128,7 +128,7 @@ def reasons_figure(reasons: Reasons) -> Figure:
         "text": [f"{value:+.1f}" for value in values],
         "textposition": "outside",
         "cliponaxis": False,
-        "marker": {"color": [COLOURS[0] if value >= 0.0 else COLOURS[1] for value in values]},
+        "marker": {"color": [COLOURS[0] if better * value >= 0.0 else COLOURS[1] for value in values]},
         "hoverinfo": "skip",
     }
     reach = 1.25 * max(1.0, *(abs(value) for value in values))
@@ -160,10 +160,6 @@ def _band(schema: Schema, bands: Bands, e: int) -> Figure:
 
 def _drawn(schema: Schema, survival: Array) -> Array:
     return survival if schema.course is None else np.asarray(1.0 - survival)
-
-
-def _what_is_drawn(schema: Schema, event: str) -> str:
-    return f"probability of no {event}" if schema.course is None else f"probability of {'an' if event == 'event' else 'a'} {event}"
 
 
 def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str) -> Figure:

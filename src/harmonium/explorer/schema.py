@@ -80,6 +80,18 @@ class Schema:
         """Of the axis."""
         return f"time ({self.unit})" if self.unit else "time"
 
+    def probability(self, event: str) -> str:
+        """What curves show, in words.
+
+        Examples
+        --------
+        >>> Schema((), ("os",), (90.0,)).probability("os event")
+        'probability of no os event'
+        """
+        if self.course is None:
+            return f"probability of no {event}"
+        return f"probability of {'an' if event[:1].lower() in tuple('aeiou') else 'a'} {event}"
+
     def time(self, value: float) -> str:
         """A time with its unit, as one would say it.
 

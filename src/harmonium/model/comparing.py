@@ -14,6 +14,7 @@ from harmonium.model.contributions import contributions
 from harmonium.model.effects import effects
 from harmonium.model.predicting import Predicting
 from harmonium.model.standardised import column_named
+from harmonium.model.usual_question import usual_measure, usual_time
 from harmonium.model.win_ratio import check_order, win_ratio
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import columns_of, to_pandas
@@ -150,7 +151,7 @@ class Comparing(Predicting):
         X: Any,
         *,
         endpoint: Any = None,
-        measure: str = "survival",
+        measure: str | None = None,
         time: float | None = None,
         until: float | None = None,
         interval: float | None = None,
@@ -166,9 +167,10 @@ class Comparing(Predicting):
         X : DataFrame
             Patients; missing values contribute nothing and are not listed.
         endpoint : str, optional
-        measure : "survival", "incidence" or "restricted_mean"
-        time : float
-            Of survival or incidence.
+        measure : "survival", "incidence" or "restricted_mean", optional
+            By default survival; if an endpoint of the model is terminal, incidence, as the page and the report draw it.
+        time : float, optional
+            Of survival or incidence; by default the endpoint's median event time.
         until : float
             Of a restricted mean.
         interval : float, optional
@@ -193,8 +195,10 @@ class Comparing(Predicting):
         fitted = self.fitted
         if measure == "states":
             raise ValueError('states are several numbers; explain "survival", "incidence" or "restricted_mean"')
-        times = None if time is None else [float(time)]
-        return contributions(fitted, X, measure_of(fitted, measure, endpoint, times, until), interval)
+        what = measure or usual_measure(fitted.encoding)
+        if time is None and what != "restricted_mean":
+            time = usual_time(fitted.encoding, endpoint)
+        return contributions(fitted, X, measure_of(fitted, what, endpoint, None if time is None else [float(time)], until), interval)
 
     def win_ratio(
         self,

@@ -15,6 +15,7 @@ from harmonium.model.confidence import between, check_level
 from harmonium.model.contrast import Measure, measure_of
 from harmonium.model.generation import sample
 from harmonium.model.standardised import Sure, standardised
+from harmonium.model.usual_question import usual_time
 from harmonium.table.columns import Column
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
@@ -52,7 +53,7 @@ def effects(fitted: Answering, X: Any, y: Any, time: float | None, until: float 
 
 def _asked(fitted: Answering, endpoint: LearnedEndpoint, time: float | None, until: float | None) -> tuple[float, float, list[Measure]]:
     """By default at the median event time, and until a time at which most events have happened."""
-    at = float(np.median(endpoint.event_times)) if time is None else float(time)
+    at = usual_time(fitted.encoding, endpoint.name) if time is None else float(time)
     end = float(np.quantile(endpoint.event_times, _LATE)) if until is None else float(until)
     measures = [measure_of(fitted, "incidence", endpoint.name, [at], None), measure_of(fitted, "restricted_mean", endpoint.name, None, end)]
     return at, end, measures

@@ -26,7 +26,7 @@ def layout(schema: Schema) -> html.Div:
             html.Div([choice("why-endpoint", "Endpoint", endpoints), html.Button("Explain", id="why")], className="fields"),
             message("why-message"),
             html.P("", id="why-words", role="status"),
-            html.Div(graph("why-figure", "What each known value adds to the probability of no event"), id="why-drawn", hidden=True),
+            html.Div(graph("why-figure", f"What each known value adds to the {schema.probability('event')}"), id="why-drawn", hidden=True),
         ]
     )
 
@@ -54,8 +54,9 @@ def register(app: Dash, model: Any, schema: Schema) -> None:
             return NOTHING, "No covariate is known, so there is nothing to explain.", True
         reasons = reasons_of(model, schema, patient, e)
         name, at = short(schema.endpoints[e]), schema.time(reasons.time)
+        what = schema.probability(f"{name} event").capitalize()
         words = (
-            f"Probability of no {name} event until {at}, from the covariates alone: {reasons.prediction:.0%}; of all patients "
-            f"{reasons.average:.0%}. Bars say what each known value adds; they add up to the difference."
+            f"{what} until {at}, from the covariates alone: {reasons.prediction:.0%}; of all patients {reasons.average:.0%}. Bars say what "
+            "each known value adds; they add up to the difference. Blue is better, orange is worse."
         )
         return reasons_figure(reasons), words, False

@@ -1,0 +1,27 @@
+"""What is asked of an endpoint if nothing else is said: the same in Python, on the command line, on the page and in a report."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from harmonium.model.prognosis import endpoint_place
+from harmonium.table.encoding import Encoding
+
+__all__ = ["usual_measure", "usual_time"]
+
+
+def usual_measure(encoding: Encoding) -> Literal["survival", "incidence"]:
+    """The probability of no event; of the event, if the model has a terminal endpoint, which may prevent others."""
+    return "survival" if encoding.episodes is None else "incidence"
+
+
+def usual_time(encoding: Encoding, endpoint: Any = None) -> float:
+    """The median of the distinct event times in training; of several endpoints, of all of theirs."""
+    names = endpoint if isinstance(endpoint, tuple) else (endpoint,)
+    places = [endpoint_place(encoding.endpoint_names, name) for name in names]
+    times = np.concatenate([encoding.endpoints[place].event_times for place in places])
+    if not times.size:
+        raise ValueError(f"no event of {encoding.endpoint_names[places[0]]!r} was seen in training; state a time")
+    return float(np.median(times))
