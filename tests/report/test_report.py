@@ -19,6 +19,7 @@ from harmonium.report.html import as_html
 from harmonium.report.observation import _long_enough, far_from_others, table_of_columns, table_of_endpoints
 from harmonium.report.opening import opening_words
 from harmonium.report.performance import evaluated
+from harmonium.report.profiles import profiles_by
 from harmonium.report.study import N_STEPS
 from harmonium.report.tripod import OPEN, checklist
 from harmonium.report.word import as_word
@@ -76,7 +77,7 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     headings = [block.text for block in document.blocks if type(block).__name__ == "Heading"]
     assert headings[0] == "What was observed"
     assert headings[-2:] == ["Method and settings", "TRIPOD+AI"]
-    for heading in ("What a step", "cross-validation", "Covariates and missing", "Three subjects", "Dependence", "hidden units stand for"):
+    for heading in ("What a step", "cross-validation", "Covariates and missing", "Three profiles", "Dependence", "hidden units stand for"):
         assert any(heading in found for found in headings)
     assert "times in weeks" in page
     assert method == "5-fold cross-validation"
@@ -221,10 +222,23 @@ def test_every_number_of_a_report_is_one_that_the_library_answers():
         ends = [signed(100.0 * age[own], 0) for own in ("difference", "difference_lower", "difference_upper")]
         assert shown == f"{ends[0]} [{ends[1]} to {ends[2]}]"
         assert found[name, "age", "importance"] == f"{1000.0 * age['importance']:.0f}"
-    order = np.argsort(model.prognosis(X).risk("death"))
-    low = model.prognosis(X.iloc[[order[20]]]).cumulative_incidence("death", [60.0], interval=0.95)
+    three = profiles_by(model.encoding_.modelled, X, model.prognosis(X).risk("death"))
+    low = model.prognosis(three[:1]).cumulative_incidence("death", [60.0], interval=0.95)
     shown = found["Predicted, with 95% intervals", "death within 60 months", "low risk"]
     assert shown == "{:.0f}% [{:.0f} to {:.0f}]".format(*(100.0 * float(part[0, 0]) for part in low))
+
+
+def test_profiles_are_medians_and_most_frequent_values_of_thirds_of_risk():
+    X, y = hm.datasets.load_nvalt8()
+    X = X[["age", "stage", "arm"]].copy()
+    model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
+    risk = model.prognosis(X).risk("os")
+    X.loc[risk < np.quantile(risk, 0.4), "age"] = np.nan
+    three = profiles_by(model.encoding_.modelled, X, risk)
+    high = X[risk > np.quantile(risk, 2.0 / 3.0)]
+    assert three.loc[2].tolist() == [high["age"].median(), *high[["stage", "arm"]].mode().iloc[0]]
+    assert np.isnan(three.loc[0, "age"])
+    assert model.prognosis(three).risk("os")[2] > model.prognosis(three).risk("os")[0]
 
 
 def test_follow_up_of_an_endpoint_that_death_prevents_is_that_of_the_subjects():

@@ -12,6 +12,7 @@ import pandas as pd
 from harmonium import plots
 from harmonium.report.document import Document
 from harmonium.report.drawing import WIDE, drawn, time_label
+from harmonium.report.thirds import thirds
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.summary import endpoints_summary, words_of_column
@@ -21,7 +22,6 @@ __all__ = ["far_from_others", "missing_values", "observed_endpoints", "table_of_
 
 _TREATMENT = re.compile(r"^(arm|trt|rx|tx|treat\w*|therapy|hormon\w*|randomi[sz]\w*|trt01[ap])$", re.IGNORECASE)
 _MOST_LEVELS = 5
-_THIRDS = ["low risk", "middle", "high risk"]
 _FEWEST, _LEAST = 5, 0.05  # subjects still observed, and their fraction, until which curves are drawn
 _APART = 3.0  # how much further a value lies from its neighbour than this from the median, to be doubted
 _FEW_VALUES = 20  # of a column, among which nothing is far from the others
@@ -49,7 +49,7 @@ def observed_endpoints(page: Document, encoding: Encoding, X: pd.DataFrame, y: p
         if column is not None:
             figure = drawn(partial(draw, by=_named(X[column])), (WIDE, 3.7))
             page.figure(figure, f"{name} by {column}, with numbers at risk.")
-        figure = drawn(partial(draw, by=_thirds(risk)), (WIDE, 3.7))
+        figure = drawn(partial(draw, by=thirds(risk)), (WIDE, 3.7))
         page.figure(figure, f"{name} by thirds of the risk that was predicted by models which had not seen the subjects.")
 
 
@@ -85,11 +85,6 @@ def _explained(values: pd.Series, risk: Array) -> float:
     groups = values.astype(object).where(values.notna(), "missing")
     means = pd.Series(risk, index=values.index).groupby(groups).transform("mean")
     return float(np.var(means) / max(float(np.var(risk)), 1e-300))
-
-
-def _thirds(risk: Array) -> pd.Series:
-    edges = np.quantile(risk, [1.0 / 3.0, 2.0 / 3.0])
-    return pd.Series(pd.Categorical.from_codes(np.searchsorted(edges, risk, side="left"), _THIRDS))
 
 
 def table_of_endpoints(encoding: Encoding) -> pd.DataFrame:

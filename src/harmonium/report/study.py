@@ -13,8 +13,8 @@ from harmonium.report.effects import effects_of_columns, largest_effects, table_
 from harmonium.report.method import hidden_units, method
 from harmonium.report.observation import missing_values, observed_endpoints
 from harmonium.report.opening import opening_words
-from harmonium.report.patients import three_subjects
 from harmonium.report.performance import beside_others, evaluated, performance
+from harmonium.report.profiles import three_profiles
 from harmonium.report.tripod import tripod
 from harmonium.version import __version__
 
@@ -84,7 +84,7 @@ def study_report(
         rivals = {name: on_the_same_folds(other, X, y, predicted.fold) for name, other in others.items()}
         beside_others(page, scores, {name: evaluated(rival, X, y, sample_weight, likelihood=False) for name, rival in rivals.items()})
     missing_values(page, fitted.encoding, X)
-    three_subjects(page, fitted, X, y, unit)
+    three_profiles(page, fitted, X, y, unit)
     hidden_units(page, fitted, X, y)
     method(page, model)
     tripod(page, model, X, unit)

@@ -23,8 +23,8 @@ from harmonium.report.effects import effects_of_columns, table_of_effects
 from harmonium.report.html import as_html
 from harmonium.report.method import hidden_units
 from harmonium.report.observation import missing_values, observed_endpoints
-from harmonium.report.patients import three_subjects
 from harmonium.report.performance import evaluated, performance
+from harmonium.report.profiles import three_profiles
 from harmonium.report.study import N_STEPS as REPORT_STEPS
 from harmonium.studies.benchmark.rivals import RIVALS
 from harmonium.table.endpoints import parse_endpoints
@@ -97,7 +97,7 @@ def demonstrate(done: Callable[[], None] = lambda: None) -> Demonstration:
     done()
     performance(page, predicted, evaluated(predicted, X, y), X, y, "months")
     missing_values(page, model.encoding_, X)
-    three_subjects(page, model.fitted, X, y, "months")
+    three_profiles(page, model.fitted, X, y, "months")
     hidden_units(page, model.fitted, X, y)
     page.footer("Made by harmonium demo. Data: the NVALT-8 trial, as published with the paper (see NOTICE).")
     done()
