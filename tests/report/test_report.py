@@ -236,7 +236,7 @@ def test_profiles_are_medians_and_most_frequent_values_of_thirds_of_risk():
     X.loc[risk < np.quantile(risk, 0.4), "age"] = np.nan
     three = profiles_by(model.encoding_.modelled, X, risk)
     high = X[risk > np.quantile(risk, 2.0 / 3.0)]
-    assert three.loc[2].tolist() == [high["age"].median(), *high[["stage", "arm"]].mode().iloc[0]]
+    assert three.loc[2].to_dict() == {"age": high["age"].median(), **high[["stage", "arm"]].mode().iloc[0]}
     assert np.isnan(three.loc[0, "age"])
     assert model.prognosis(three).risk("os")[2] > model.prognosis(three).risk("os")[0]
 
