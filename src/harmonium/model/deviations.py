@@ -14,7 +14,7 @@ from harmonium.typing import Array
 
 __all__ = ["LEADING", "WIDENED", "Question", "deviations_along", "displaced_along"]
 
-LEADING = 22
+LEADING = 16
 """Directions that are followed for answers about single rows; what the others would add is added in proportion."""
 
 WIDENED = 1.07
