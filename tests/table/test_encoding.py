@@ -152,7 +152,7 @@ def test_entries_are_positions_on_the_scale():
 
 
 def test_who_entered_late_and_was_lost_at_once_carries_no_information():
-    df = pd.DataFrame({"t": [5.0, 2.0, None, 8.0], "e": [1, 0, 0, 1], "s": [1.0, 2.0, 3.0, 0.0], "x": [1.0, 2.0, 3.0, 4.0]})
+    df = pd.DataFrame({"t": [5.0, 2.0, None, 8.0], "e": [1, 0, None, 1], "s": [1.0, 2.0, 3.0, 0.0], "x": [1.0, 2.0, 3.0, 4.0]})
     y = parse_endpoints(hm.endpoints(df, os={"time": "t", "event": "e", "entry": "s"}))
     encoding = fit(y, X=df[["x"]])
     cells = encoding.cells(encoding.covariates(df), y)

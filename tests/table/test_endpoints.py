@@ -24,7 +24,7 @@ def of(times, events, **more):
 
 
 def frame(**more):
-    return pd.DataFrame({"os_mth": [12.0, 30.5, None], "dead": [1, 0, 0], "relapse": ["yes", "no", "no"], **more})
+    return pd.DataFrame({"os_mth": [12.0, 30.5, None], "dead": [1, 0, None], "relapse": ["yes", "no", None], **more})
 
 
 # --- forms ---
@@ -223,7 +223,7 @@ def test_an_event_at_zero_is_kept_as_an_event():
 
 @pytest.mark.parametrize("times", [pd.array([1, None], dtype="Int64"), np.array([1, np.nan], dtype=np.float32), pd.Series(["1", None])])
 def test_times_may_be_of_any_numeric_type_or_text_that_reads_as_numbers(times):
-    assert bounds(of(times, [1, 0])) == ([1.0, 0.0], [1.0, INF])
+    assert bounds(of(times, [1, None])) == ([1.0, 0.0], [1.0, INF])
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_an_interval_that_ends_before_entry_is_refused():
 
 
 def test_who_came_under_observation_had_no_event_until_then():
-    df = pd.DataFrame({"t": [None, 5.0, 3.0, 0.0], "e": [0, 1, 0, 0], "s": [2.0, 2.0, 3.0, 1.0]})
+    df = pd.DataFrame({"t": [None, 5.0, 3.0, 0.0], "e": [None, 1, 0, 0], "s": [2.0, 2.0, 3.0, 1.0]})
     parsed = parse_endpoints(hm.endpoints(df, os={"time": "t", "event": "e", "entry": "s"}))
     assert parsed.lower[:, 0].tolist() == [2.0, 5.0, 3.0, 1.0]
     assert not parsed.unknown.any()

@@ -29,6 +29,8 @@ harmonium fit data.csv -e recurrence=rfs_mth,rfs_event,including=death -e death=
 
 harmonium fit data.csv -e os=last_seen,dead,from=surgery,unit=months -o model.harmonium
 
+harmonium fit data.csv -e recurrence=recurrence_date,recurred,from=surgery,until=last_seen,unit=months -o model.harmonium
+
 harmonium fit data.csv -e os=os_mth,os_event --weights ipw --groups hospital --report report.html -o model.harmonium
 
 harmonium fit data.csv -e os=os_mth,os_event --dry-run
@@ -130,6 +132,9 @@ def run(
       NAME=...,unit=days      the unit of these times; --unit converts
       NAME=DATE,EVENT,from=DATE,unit=months
                               columns with dates, such as 2019-03-01
+      NAME=DATE,EVENT,from=DATE,until=LAST,unit=months
+                              DATE is empty where there was no event; then
+                              there was none until LAST (times likewise)
       NAME=TIME,EVENT,including=DEATH
                               a composite, of which the terminal endpoint
                               DEATH is a part, is taken apart

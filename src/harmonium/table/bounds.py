@@ -11,6 +11,7 @@ import pandas as pd
 from harmonium.errors import TableError, collecting_problems
 from harmonium.table.causes import bounds_by_cause
 from harmonium.table.dated_endpoints import refuse_dates, with_durations
+from harmonium.table.event_free import Silence, with_last_time
 from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, row_of
 from harmonium.table.status import warn_if_inverted
 from harmonium.table.status_words import probable_event, refuse_unknown, refuse_variants, warn_of_others
@@ -22,7 +23,7 @@ __all__ = ["bounds_by_name", "refuse_variants"]
 
 def bounds_by_name(frame: pd.DataFrame, name: str, form: Mapping[str, Any], whole: bool) -> dict[str, dict[str, Array]]:
     """Bounds of an endpoint, or of every cause, and entry if there is one; by name."""
-    columns_of(frame, [form[part] for part in ("from", "time", "event", "cause", "lower", "upper", "entry") if part in form])
+    columns_of(frame, [form[part] for part in ("from", "time", "event", "cause", "lower", "upper", "entry", "until") if part in form])
     frame = _without_dates(frame, form, whole)
     if "causes" in form:
         pairs = bounds_by_cause(frame, form, whole)
@@ -55,6 +56,8 @@ def _without_dates(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) ->
 
 
 def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bool) -> tuple[Array, Array]:
+    if "event" not in form:
+        return _from_time_of_events(frame, form)
     (recorded,) = columns_of(frame, [form["event"]])
     if "event_value" not in form:
         _refuse_exchanged(frame, form["time"], recorded)
@@ -63,10 +66,23 @@ def _from_time_and_event(frame: pd.DataFrame, form: Mapping[str, Any], whole: bo
             time = finite_times(frame, form["time"])
         with problems.catching():
             event = _events(recorded, form.get("event_value"), frame[form["time"]].notna().to_numpy(), whole)
+    no_event = recorded.notna().to_numpy() & ~event
+    time = with_last_time(frame, form, time, no_event)
+    if whole:
+        begun = frame[form["from"]].notna().to_numpy() if "from" in form else np.True_
+        Silence.of(~np.isnan(time), event, no_event & begun).say(form["time"], form["event"], form.get("until"))
     if whole and "event_value" not in form:
         warn_if_inverted(form["event"], time, event)
     lower = from_the_start(time)
     return lower, np.where(event & ~np.isnan(time), lower, np.inf)
+
+
+def _from_time_of_events(frame: pd.DataFrame, form: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Where there is a time only if there was an event."""
+    event_time = finite_times(frame, form["time"])
+    event = ~np.isnan(event_time)
+    lower = from_the_start(with_last_time(frame, form, event_time, ~event))
+    return lower, np.where(event, lower, np.inf)
 
 
 def _refuse_exchanged(frame: pd.DataFrame, time: Any, recorded: pd.Series) -> None:

@@ -15,7 +15,7 @@ from harmonium.table.time_units import days_per
 
 __all__ = ["refuse_dates", "require_day_first", "with_durations"]
 
-_PARTS = ("time", "lower", "upper", "entry")
+_PARTS = ("time", "lower", "upper", "entry", "until")
 _EARLIEST = 18000101  # a date that is a number
 
 

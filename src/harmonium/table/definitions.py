@@ -11,8 +11,8 @@ __all__ = ["FORMS", "form_of"]
 
 FORMS = (
     "(time, event), or a mapping with time and event, with time, cause and causes, or with lower and upper; each may have entry and unit, "
-    "time and event may have event_value and including, and causes may have censored; where columns hold dates, write from, and to "
-    "instead of time"
+    "time and event may have event_value, until and including, and causes may have censored; until may replace event; where columns hold "
+    "dates, write from, and to instead of time"
 )
 """What may be written, for messages."""
 
@@ -25,7 +25,8 @@ def form_of(name: str, definition: Any, unit: str | None) -> dict[str, Any]:
         form = {("time" if key == "to" and "from" in definition else key): value for key, value in definition.items()}
         keys = set(form) - {"unit", *(("from", "dayfirst") if "from" in form else ())}
         for needed, allowed in (
-            ({"time", "event"}, {"event_value", "entry", "including"}),
+            ({"time", "event"}, {"event_value", "entry", "including", "until"}),
+            ({"time", "until"}, {"entry", "including"}),
             ({"time", "cause", "causes"}, {"entry", "censored"}),
             ({"lower", "upper"}, {"entry"}),
         ):

@@ -13,19 +13,21 @@ import pandas as pd
 from harmonium.errors import collecting_problems
 from harmonium.table.bounds import refuse_variants
 from harmonium.table.encoding import Encoding
-from harmonium.table.endpoints import endpoints, endpoints_of_part, related
+from harmonium.table.endpoints import endpoints_of_part, related
+from harmonium.table.event_free import Silence
 from harmonium.table.frames import as_typed, did_you_mean, distinct_values
+from harmonium.table.status import warn_if_inverted
 from harmonium.table.status_words import probable_event, refuse_unknown, warn_of_others
 from harmonium.table.time_units import check_unit
 
 __all__ = ["EndpointReader", "require_endpoints"]
 
 _FORMS = (
-    "NAME=TIME,EVENT or NAME=TIME,EVENT:VALUE, each possibly with ,including=NAME, or NAME=LOWER..UPPER, or "
+    "NAME=TIME,EVENT or NAME=TIME,EVENT:VALUE, each possibly with ,including=NAME and ,until=COLUMN, or NAME=LOWER..UPPER, or "
     "NAME=TIME,CAUSE,causes=NAME:VALUE/NAME:VALUE; all of them possibly with ,entry=COLUMN and ,unit=UNIT, and with ,from=COLUMN where "
     "columns hold dates"
 )
-_EXTRAS = ("entry", "from", "unit", "dayfirst", "including", "causes")
+_EXTRAS = ("entry", "from", "until", "unit", "dayfirst", "including", "causes")
 _YES_OR_NO = {"yes": True, "no": False}
 
 
@@ -33,7 +35,7 @@ _YES_OR_NO = {"yes": True, "no": False}
 class _Definition:
     name: str
     columns: dict[str, str]
-    """By their part: time and event or cause, or lower and upper, and possibly entry and from."""
+    """By their part: time and event or cause, or lower and upper, and possibly entry, from and until."""
     event_value: str | None = None
     including: str | None = None
     causes: tuple[tuple[str, str], ...] = ()
@@ -48,7 +50,7 @@ class _Definition:
 
     def written(self, event_value: Any) -> str:
         """What to write if a value means an event."""
-        said = [f"{part}={self.columns[part]}" for part in ("from", "entry") if part in self.columns]
+        said = [f"{part}={self.columns[part]}" for part in ("from", "entry", "until") if part in self.columns]
         said += [f"{key}={value}" for key, value in self.settings if key == "unit"]
         value = "VALUE" if event_value is None else event_value
         return ",".join([f"{self.name}={self.columns['time']}", f"{self.columns['event']}:{value}", *said])
@@ -99,6 +101,7 @@ class EndpointReader:
         if twice:
             raise ValueError(f"endpoint {twice[0]!r} is defined more than once")
         self._seen: dict[str, set[Any]] = {definition.name: set() for definition in self._definitions}
+        self._silence: dict[str, Silence] = {}
 
     @property
     def names(self) -> list[str]:
@@ -123,7 +126,7 @@ class EndpointReader:
         there = [own for own in self._definitions if set(own.columns.values()) <= set(columns)]
         names = {name for own in there for name in own.names}
         out._definitions = [own for own in there if own.including is None or own.including in names or own.including not in self.names]
-        out._unit, out._seen = self._unit, self._seen
+        out._unit, out._seen, out._silence = self._unit, self._seen, self._silence
         out._terminal = None if self._terminal is None else [name for name in self._terminal if name in out.names or name not in self.names]
         return out
 
@@ -152,6 +155,9 @@ class EndpointReader:
             if definition.event_value is not None:
                 others = [value for value in found if not _equals(value, definition.event_value)]
                 warn_of_others(definition.columns["event"], sorted(others, key=str), definition.event_value)
+            if definition.name in self._silence:
+                parts = definition.columns
+                self._silence[definition.name].say(parts["time"], parts["event"], parts.get("until"), to_fit=to_fit)
 
     def _read(self, frame: pd.DataFrame, definition: _Definition) -> pd.DataFrame:
         own = frame[list(dict.fromkeys(definition.columns.values()))].copy()
@@ -168,16 +174,31 @@ class EndpointReader:
                     own[event] = self._events(own[event], definition)
                 if problems:  # what else is wrong is found in the same run
                     own[event] = np.where(own[event].isna(), np.nan, 0.0)
+                else:
+                    self._count(own, definition)
             with problems.catching():
                 return self._bounds(own, definition)
         raise AssertionError  # problems have been raised
 
     def _bounds(self, own: pd.DataFrame, definition: _Definition) -> pd.DataFrame:
         """Of a definition whose events are 0 and 1."""
-        form = definition.form
-        if definition.event_value is not None:
-            return endpoints_of_part(own, {definition.name: {**form, "event_value": 1.0}}, unit=self._of(definition))
-        return endpoints(own, terminal=(), unit=self._of(definition), **{definition.name: form})
+        stated = definition.event_value is not None
+        form = {**definition.form, **({"event_value": 1.0} if stated else {})}
+        out = endpoints_of_part(own, {definition.name: form}, unit=self._of(definition))
+        if "event" in definition.columns and not stated:
+            known = own[definition.columns["event"]].notna().to_numpy()
+            lower, upper = (out[definition.name, bound].to_numpy() for bound in ("lower", "upper"))
+            warn_if_inverted(definition.columns["event"], np.where(known & (lower > 0.0), lower, np.nan), lower == upper)
+        return out
+
+    def _count(self, own: pd.DataFrame, definition: _Definition) -> None:
+        """Rows without an event of which nothing says until when."""
+        event = own[definition.columns["event"]].to_numpy()
+        timed = own[definition.columns["time"]].notna().to_numpy()
+        if "until" in definition.columns:
+            timed |= own[definition.columns["until"]].notna().to_numpy() & (event == 0.0)
+        found = Silence.of(timed, event == 1.0, event == 0.0)
+        self._silence[definition.name] = self._silence.get(definition.name, Silence()).followed_by(found)
 
     def _of(self, definition: _Definition) -> str | None:
         """The unit of an endpoint that states none."""
@@ -265,7 +286,7 @@ def _parse(text: str, columns: Collection[str]) -> _Definition:
     said = {key: value for key, _, value in more}
     rest = [field for field in fields if field in columns or "=" not in field or field.partition("=")[0] not in said]
     if name.strip() and all(fields) and all(said.values()) and len(said) == len(more):
-        extra: dict[str, str] = {part: said[part] for part in ("entry", "from") if part in said}
+        extra: dict[str, str] = {part: said[part] for part in ("entry", "from", "until") if part in said}
         settings = _settings(text, said)
         if len(rest) == 2 and "causes" in said and "including" not in said:
             pairs = [part.rpartition(":") for part in said["causes"].split("/")]
@@ -275,6 +296,8 @@ def _parse(text: str, columns: Collection[str]) -> _Definition:
         elif len(rest) == 2 and "causes" not in said:
             event, value = _event_and_value(rest[1], columns)
             return _Definition(name.strip(), {"time": rest[0], "event": event, **extra}, value, said.get("including"), settings=settings)
+        if len(rest) == 1 and "until" in said and "causes" not in said:
+            return _Definition(name.strip(), {"time": rest[0], **extra}, including=said.get("including"), settings=settings)
         if len(rest) == 1 and ".." in rest[0] and not said.keys() & {"including", "causes"}:
             lower, _, upper = rest[0].partition("..")
             if lower and upper:

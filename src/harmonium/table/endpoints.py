@@ -60,13 +60,15 @@ def endpoints(table: Any, /, *, terminal: Any = None, unit: Any = None, **defini
         * ``("time_column", "event_column")``;
         * ``{"time": ..., "event": ..., "event_value": "dead", "entry": ...}``: ``event_value`` is what the event column holds if the
           event was seen, any other value means censored; without it the column must hold 0/1 or booleans;
+        * ``{"time": ..., "event": ..., "until": "last_seen"}``: there is a time only where there was an event; all others, of whom
+          ``event`` says that there was none, were free of it until the time in ``until``. Without ``event``, a time means an event;
         * ``{"lower": ..., "upper": ..., "entry": ...}``: the event lies between two columns; a missing upper bound means that
           there is none;
         * ``{"time": ..., "cause": ..., "causes": {"relapse": 1, "death": 2}}``: competing risks. Each cause becomes an endpoint of its
           own name, and is terminal; the only other value of the column means censored, or ``"censored"`` says which does;
         * ``{"from": "surgery", "to": "last_seen", "event": ..., "unit": "months"}``: two dates, as dates or as text in the usual forms.
-          ``"from"`` may stand beside ``lower`` and ``upper``, ``cause`` and ``entry`` as well, which then hold dates; ``"dayfirst": True``
-          says what 03/04/2019 means where no row shows it.
+          ``"from"`` may stand beside ``lower`` and ``upper``, ``cause``, ``entry`` and ``until`` as well, which then hold dates;
+          ``"dayfirst": True`` says what 03/04/2019 means where no row shows it.
 
         ``"unit": "days"``, beside any of these, says in which unit the times of an endpoint are, or the durations between dates. All
         endpoints of a table get the same: ``unit``, or that of the first endpoint. A year has 365.25 days, a month is a twelfth of it.
@@ -81,14 +83,14 @@ def endpoints(table: Any, /, *, terminal: Any = None, unit: Any = None, **defini
     -------
     pandas.DataFrame
         Columns (endpoint, "lower"), (endpoint, "upper") and, where given, (endpoint, "entry"), (endpoint, "terminal"), which is
-        true throughout, and (endpoint, "unit"); scikit-learn can split it. A missing time means that nothing is known of the endpoint.
-        A time of 0 carries no
-        information if censored; an event at 0 has happened before the first positive observed time of that endpoint.
+        true throughout, and (endpoint, "unit"); scikit-learn can split it. Where time and status are missing, nothing is known of the
+        endpoint. A time of 0 carries no information if censored; an event at 0 has happened before the first positive
+        observed time of that endpoint.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> df = pd.DataFrame({"os_mth": [12.0, 30.5], "dead": [1, 0], "rfs_mth": [8.0, None], "relapse": ["yes", "no"]})
+    >>> df = pd.DataFrame({"os_mth": [12.0, 30.5], "dead": [1, 0], "rfs_mth": [8.0, None], "relapse": ["yes", None]})
     >>> endpoints(df, os=("os_mth", "dead"), rfs={"time": "rfs_mth", "event": "relapse", "event_value": "yes"})
          os         rfs
       lower upper lower upper
@@ -113,6 +115,16 @@ def endpoints(table: Any, /, *, terminal: Any = None, unit: Any = None, **defini
       lower upper    unit
     0  12.0   inf  months
     1   6.0   6.0  months
+
+    A date of recurrence only for those who had one, and a last visit for all:
+
+    >>> df = pd.DataFrame({"surgery": ["2019-03-01"] * 2, "relapse": ["2019-09-01", None], "seen": ["2021-03-01"] * 2, "relapsed": [1, 0]})
+    >>> relapse = {"from": "surgery", "to": "relapse", "event": "relapsed", "until": "seen", "unit": "months"}
+    >>> endpoints(df, relapse=relapse).round(1)
+      relapse
+        lower upper    unit
+    0     6.0   6.0  months
+    1    24.0   inf  months
     """
     return _collected(to_pandas(table), definitions, terminal, unit, whole=True)
 
