@@ -49,7 +49,12 @@ COMMANDS = {
     "not a model": (["info", "data.csv"], "data.csv"),
     "an unknown ending": (["fit", "model.harmonium", *OS, "-o", "new.harmonium"], "must end with .csv"),
     "no output": (["fit", "data.csv", *OS], "-o model.harmonium"),
-    "no endpoint": (FIT, "there is no --endpoint", "data.csv has 'patient', 'arm'", "perhaps -e os_event=os_mth,os_event"),
+    "no endpoint": (
+        FIT,
+        "there is no --endpoint",
+        "data.csv has 'patient', 'arm'",
+        "perhaps -e os=os_mth,os_event -e rfs=rfs_mth,rfs_event",
+    ),
     "a mistyped column": ([*FIT, "-e", "os=os_mht,os_event"], "did you mean 'os_mth'?"),
     "a mistyped column to drop": ([*FIT, *OS, "--drop", "ptient"], "did you mean 'patient'?"),
     "a mistyped column of a role": ([*FIT, *OS, "--role", "stag=categorical"], "did you mean 'stage'?"),
