@@ -5,6 +5,7 @@ import pytest
 from tests.cli.conftest import UNORDERED
 
 OS = ["-e", "os=os_mth,os_event"]
+ORDERED = ["-e", "recurrence=rfs_mth,rfs_event,including=death", "-e", "death=os_mth,os_event"]
 
 
 @pytest.fixture(scope="module")
@@ -12,10 +13,9 @@ def ordered(folder):
     """A model with a terminal endpoint."""
     from harmonium.cli import main
 
-    endpoints = ["-e", "recurrence=rfs_mth,rfs_event,including=death", "-e", "death=os_mth,os_event", "--terminal", "death"]
     small = ["--drop", "patient", "--hidden", "1", "--starts", "1", "--iterations", "5", "--covariate-units", "0", "-q"]
     path = folder / "ordered.harmonium"
-    assert main(["fit", str(folder / "data.csv"), *endpoints, *small, "-o", str(path)]) == 0
+    assert main(["fit", str(folder / "data.csv"), *ORDERED, "--terminal", "death", *small, "-o", str(path)]) == 0
     return path
 
 
@@ -29,6 +29,7 @@ def test_every_kind_is_drawn(run, csv, model_file, ordered, tmp_path, ending):
     commands = {
         "kaplan-meier": [csv, *UNORDERED, "--by", "arm", "--unit", "months", "--until", 60],
         "curves": [model_file, csv, "--rows", "0,7", "--endpoint", "rfs"],
+        "incidence": [ordered, csv, *ORDERED, "--until", 60],
         "states": [ordered, csv, "--rows", 3],
         "effects": [model_file, csv, "--time", 24],
         "calibration": [model_file, csv, *OS, "--time", 24, "--groups", 3],
@@ -39,6 +40,24 @@ def test_every_kind_is_drawn(run, csv, model_file, ordered, tmp_path, ending):
         assert done.code == 0, done.err
         assert done.err.endswith(f"wrote {output}\n")
         assert is_figure(output)
+
+
+def test_curves_of_an_endpoint_that_death_prevents_are_incidences(run, csv, ordered, tmp_path):
+    done = run("plot", "curves", ordered, csv, "--rows", "0,7", "-e", "recurrence", "-o", tmp_path / "a.svg")
+    assert done.code == 0, done.err
+    assert "<!-- Cumulative incidence (recurrence) -->" in (tmp_path / "a.svg").read_text()
+
+
+def test_calibration_of_an_endpoint_that_death_prevents_names_the_command(run, csv, ordered, tmp_path):
+    done = run("plot", "calibration", ordered, csv, *ORDERED, "--time", 24, "-o", tmp_path / "a.png")
+    assert done.code == 2
+    assert "harmonium plot incidence" in done.err
+
+
+def test_numbers_make_thirds(run, csv, tmp_path):
+    done = run("plot", "kaplan-meier", csv, *UNORDERED, "--by", "age", "-o", tmp_path / "a.svg")
+    assert done.code == 0, done.err
+    assert "<!-- Number at risk, by age -->" in (tmp_path / "a.svg").read_text()
 
 
 BAD = {

@@ -56,7 +56,7 @@ def test_draws_have_the_unit(model):
 
 def test_axes_show_the_unit(model, study):
     X, months, _ = study
-    for ax in (hm.plots.survival_curves(model, X[:1]), hm.plots.observed(months, endpoint="os")):
+    for ax in (hm.plots.survival_curves(model, X[:1]), hm.plots.kaplan_meier(months, endpoint="os")):
         assert ax.get_xlabel() == "Time (months)"
     assert "by 24 months" in hm.plots.calibration(model, X, months, endpoint="os", time=24).get_xlabel()
     assert hm.plots.joint_density(model, X[:1]).joint.get_xlabel() == "os (months)"

@@ -116,3 +116,19 @@ def test_wrong_input_is_refused(nvalt8):
     with pytest.raises(ValueError, match="the model is not fitted"):
         draw(hm.SurvivalHarmonium(), X[:2])
     assert plt.get_fignums() == []
+
+
+def test_incidences_are_drawn_over_aalen_and_johansens_estimate():
+    X, y = hm.datasets.load_nvalt8(terminal=True)
+    X = X[["age", "stage"]]
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="prevented by a terminal event"):
+        hm.plots.survival_curves(model, X[:2], endpoint="recurrence")
+    ax = hm.plots.survival_curves(model, X[:2], endpoint="recurrence", measure="incidence", cohort=y, interval=0.9)
+    times, drawn = ax.lines[1].get_data()
+    np.testing.assert_allclose(drawn, model.prognosis(X[:1]).cumulative_incidence("recurrence", times)[0], rtol=1e-12)
+    at, observed = ax.lines[0].get_data()
+    np.testing.assert_allclose(observed, hm.metrics.aalen_johansen(y, at, endpoint="recurrence"))
+    assert ax.get_ylabel() == "Cumulative incidence (recurrence)"
+    with pytest.raises(ValueError, match="measure must be one of"):
+        hm.plots.survival_curves(model, X[:2], measure="hazard")

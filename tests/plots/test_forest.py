@@ -18,7 +18,17 @@ def test_a_forest_has_a_mark_and_a_line_for_every_effect(nvalt8):
     assert len(spans) == len(table)
     assert len(ax.get_yticks()) == len(table) // 2
     assert [text.get_text() for text in ax.get_legend().texts] == ["os", "rfs"]
+    assert ax.get_xlabel() == "Difference in the probability of no event until 24"
     assert (table["difference_lower"] > -1.0).all()
+
+
+def test_endpoints_with_times_of_their_own_have_them_beside_their_names(nvalt8):
+    model, X, _ = nvalt8
+    table = model.summary(X[:5], interval=None)
+    ax = hm.plots.effects(table, unit="months")
+    times = {name: table.xs(name, level="endpoint")["time"].iloc[0] for name in ("os", "rfs")}
+    assert [text.get_text() for text in ax.get_legend().texts] == [f"{name}, until {time:.3g} months" for name, time in times.items()]
+    assert ax.get_xlabel() == "Difference in the probability of no event"
 
 
 def test_one_endpoint_needs_no_legend_and_means_have_a_unit(nvalt8):
@@ -27,7 +37,7 @@ def test_one_endpoint_needs_no_legend_and_means_have_a_unit(nvalt8):
     _, ax = plt.subplots()
     assert hm.plots.effects(table, measure="mean_difference", unit="months", ax=ax) is ax
     assert ax.get_legend() is None
-    assert ax.get_xlabel() == "Difference in restricted mean (months)"
+    assert ax.get_xlabel() == f"Difference in restricted mean (months) until {table['until'].iloc[0]:.3g} months"
 
 
 def test_what_is_no_table_of_effects_is_refused(nvalt8):

@@ -1,66 +1,98 @@
-"""Kaplan and Meier's curve against scikit-survival's, its interval against scipy's."""
+"""Curves of what was observed, and numbers at risk."""
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import binomtest, norm
-from sksurv.nonparametric import kaplan_meier_estimator
+from lifelines import AalenJohansenFitter, KaplanMeierFitter
 
 import harmonium as hm
-from harmonium.plots.kaplan_meier import KaplanMeier
 
 
-def observed(n=80, late=False):
-    rng = np.random.default_rng(n)
-    time = np.round(rng.exponential(10.0, n), 0) + 1.0  # with ties
-    entry = np.where(rng.random(n) < 0.3, 0.4 * time, 0.0) if late else np.zeros(n)
-    return time, rng.random(n) < 0.6, entry
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_the_curve_is_that_of_scikit_survival(late):
-    time, event, entry = observed(late=late)
-    curve = KaplanMeier.fit(time, event, entry)
-    steps, survival = kaplan_meier_estimator(event, time, time_enter=entry if late else None)
-    np.testing.assert_allclose([curve.at(step) for step in steps[steps >= curve.steps[0]]], survival[steps >= curve.steps[0]])
+def steps(ax):
+    return [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
 
 
-def test_the_curve_has_corners_at_events_and_ends_with_the_observed_times():
-    curve = KaplanMeier.fit(np.array([2.0, 3.0, 5.0]), np.array([True, False, False]), np.zeros(3))
-    x, alive = curve.path()
-    np.testing.assert_allclose(x, [0.0, 2.0, 5.0])
-    np.testing.assert_allclose(alive, [1.0, 2.0 / 3.0, 2.0 / 3.0])
-    assert curve.at(1.9) == 1.0
-    assert np.isnan(curve.at(5.1))
-    assert np.isnan(curve.interval(5.1)).all()
+def seen(y, endpoint):
+    return y[endpoint]["lower"].to_numpy(), (y[endpoint]["lower"] == y[endpoint]["upper"]).to_numpy()
 
 
-@pytest.mark.parametrize("n_events", [0, 1, 7, 19, 20])
-def test_without_censoring_the_interval_is_wilsons(n_events):
-    time = np.where(np.arange(20) < n_events, 1.0 + np.arange(20) / 40.0, 3.0)
-    curve = KaplanMeier.fit(time, np.ones(20, dtype=bool), np.zeros(20))
-    wanted = binomtest(20 - n_events, 20).proportion_ci(0.9, method="wilson")
-    np.testing.assert_allclose(curve.interval(2.0, 0.9), wanted, atol=1e-12)
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
 
 
-def test_with_censoring_the_interval_has_greenwoods_variance():
-    time, event, entry = observed()
-    _, survival, bounds = kaplan_meier_estimator(event, time, conf_type="log-log")
-    at = np.unique(time)[5]
-    alive = survival[5]
-    theta = (np.log(-np.log(bounds[0, 5])) - np.log(-np.log(alive))) / norm.ppf(0.975)  # scikit-survival's, on the log-log scale
-    variance = (theta * alive * np.log(alive)) ** 2
-    n = alive * (1.0 - alive) / variance
-    low, high = KaplanMeier.fit(time, event, entry).interval(at)
-    for bound in (low, high):  # Wilson's bounds solve this equation
-        assert abs(bound - alive) == pytest.approx(norm.ppf(0.975) * np.sqrt(bound * (1.0 - bound) / n))
+def test_curves_of_groups_are_those_of_lifelines():
+    X, y = hm.datasets.load_nvalt8()
+    ax = hm.plots.kaplan_meier(y, endpoint="os", by=X["arm"], time_label="Months")
+    for line, arm in zip(steps(ax), sorted(X["arm"].unique()), strict=True):
+        rows = (X["arm"] == arm).to_numpy()
+        time, event = seen(y[rows], "os")
+        own = KaplanMeierFitter().fit(time, event)
+        times, heights = line.get_data()
+        np.testing.assert_allclose(heights, own.survival_function_at_times(times).to_numpy(), atol=1e-12)
 
 
-def test_rows_without_observation_do_not_count():
-    y = np.array([(True, 2.0), (False, 0.0), (False, 3.0)], dtype=[("event", bool), ("time", float)])
-    curve, rows = KaplanMeier.of(y)
-    assert rows.tolist() == [True, False, True]
-    assert curve.survival.tolist() == [0.5]
-    with pytest.raises(ValueError, match="nothing was observed of 'time'"):
-        KaplanMeier.of(y[1:2])
-    with pytest.raises(ValueError, match="endpoint must be one of 'os', 'rfs'"):
-        KaplanMeier.of(hm.datasets.load_nvalt8()[1], "pfs")
+def test_numbers_at_risk_are_counted():
+    X, y = hm.datasets.load_nvalt8()
+    ax = hm.plots.kaplan_meier(y, endpoint="os", by=X["arm"])
+    expected = [int((seen(y[X["arm"] == arm], "os")[0] >= tick).sum()) for arm in sorted(X["arm"].unique()) for tick in ax.get_xticks()]
+    assert [int(text) for text in texts(ax) if text.isdigit()] == expected
+    assert "Number at risk, by arm" in texts(ax)
+    assert "Number at risk" not in texts(hm.plots.kaplan_meier(y, endpoint="os", at_risk=False))
+
+
+def test_an_endpoint_that_is_prevented_has_incidences():
+    _, y = hm.datasets.load_nvalt8(terminal=True)
+    ax = hm.plots.kaplan_meier(y, endpoint="recurrence")
+    (line,) = steps(ax)
+    assert ax.get_ylabel() == "Cumulative incidence (recurrence)"
+    (recurrence, recurred), (death, dead) = seen(y, "recurrence"), seen(y, "death")
+    both = np.where(recurred, 1, np.where(dead, 2, 0))
+    time = np.where(recurred, recurrence, np.minimum(recurrence, death))
+    own = AalenJohansenFitter(jitter_level=1e-9, seed=0).fit(time, both, event_of_interest=1).cumulative_density_
+    times, heights = line.get_data()
+    reference = np.interp(times + 1e-6, own.index, own.iloc[:, 0])
+    assert np.abs(heights - reference).max() < 0.006  # lifelines breaks ties by chance
+
+
+def test_missing_groups_are_shown_and_too_many_refused():
+    X, y = hm.datasets.load_nvalt8()
+    by = X["arm"].astype(object).copy()
+    by.iloc[:20] = None
+    assert "missing" in texts(hm.plots.kaplan_meier(y, by=by))
+    with pytest.raises(ValueError, match="at most 8 groups"):
+        hm.plots.kaplan_meier(y, by=X["age"].astype(str))
+    with pytest.raises(ValueError, match="a group for each of 200 rows; found 3"):
+        hm.plots.kaplan_meier(y, by=pd.Series([1, 2, 3]))
+
+
+def test_numbers_are_cut_at_tertiles_and_the_column_is_named():
+    X, y = hm.datasets.load_nvalt8()
+    ax = hm.plots.kaplan_meier(y, endpoint="os", by=X["age"])
+    edges = X["age"].quantile([1 / 3, 2 / 3])
+    thirds = [X["age"][X["age"] <= edges.iloc[0]], X["age"][X["age"].between(*edges, "right")], X["age"][X["age"] > edges.iloc[1]]]
+    labels = [f"{own.min():.4g} to {own.max():.4g}" for own in thirds]
+    assert [text for text in texts(ax) if " to " in text] == labels * 2  # beside the curves, and the numbers at risk
+    assert {"age", "Number at risk, by age"} <= set(texts(ax))
+
+
+def test_a_curve_ends_where_fewer_than_five_of_its_group_are_at_risk():
+    time = np.r_[np.arange(1.0, 21.0), np.arange(1.0, 5.0), 100.0 + np.arange(6.0)]
+    y = hm.endpoints(pd.DataFrame({"t": time, "e": 1}), death=("t", "e"))
+    by = np.repeat(["long", "few", "late"], [20, 4, 6])
+    ends = [line.get_xdata()[-1] for line in steps(hm.plots.kaplan_meier(y, by=by))]
+    assert ends == [101.0, 16.0]  # sorted by name: few, whom nobody sees, late and long
+    assert len(steps(hm.plots.kaplan_meier(y, by=by, fewest=1))) == 3
+    assert [line.get_xdata()[-1] for line in steps(hm.plots.kaplan_meier(y[20:24]))] == [1.0]
+
+
+def test_groups_in_another_order_are_refused():
+    X, y = hm.datasets.load_nvalt8()
+    with pytest.raises(hm.errors.TableError, match=r"by.loc\[y.index\]"):
+        hm.plots.kaplan_meier(y[::-1], endpoint="os", by=X["stage"])

@@ -8,7 +8,7 @@ from sksurv.nonparametric import kaplan_meier_estimator
 
 import harmonium as hm
 from harmonium.errors import MetricWarning
-from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.plots.estimate import KaplanMeier
 
 
 def drawn(ax):

@@ -57,7 +57,7 @@ def test_figures_that_would_mislead_are_refused(model, study):
     X, y = study
     with pytest.raises(ValueError, match="'metastases' can be prevented by a terminal event"):
         hm.plots.survival_curves(model, X[:2], endpoint="metastases")
-    with pytest.raises(ValueError, match=r"use harmonium\.plots\.incidence"):
+    with pytest.raises(ValueError, match=r"plots\.incidence"):
         hm.plots.calibration(model, X, y, endpoint="metastases", time=12.0)
     hm.plots.survival_curves(model, X[:2], endpoint="death")
     plt.close()

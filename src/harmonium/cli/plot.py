@@ -26,14 +26,16 @@ def kaplan_meier(
     data: Data,
     endpoint: EndpointColumns,
     output: Figure,
-    by: Annotated[str | None, typer.Option("--by", metavar="COLUMN", help="A curve for each of its values.", show_default=False)] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A curve for each of its values, or third of a number.", show_default=False)
+    ] = None,
     ends: Ends = None,
     unit: TimeUnit = None,
     until: Until = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw what was observed: Kaplan–Meier curves with numbers at risk.
+    """Draw what was observed: Kaplan–Meier curves with numbers at risk, each as long as five of its group are observed.
 
     The first endpoint is drawn; if another is terminal and may prevent it, the curves are Aalen–Johansen estimates. Endpoints are written
     as for fit (see harmonium fit --help).
@@ -52,7 +54,7 @@ def kaplan_meier(
     def draw() -> Any:
         from harmonium import plots
 
-        return plots.observed(y, endpoint=reader.names[0], by=None if by is None else frame[by], until=until)
+        return plots.kaplan_meier(y, endpoint=reader.names[0], by=None if by is None else frame[by], until=until)
 
     _write(context.obj, draw, output, force)
 
@@ -68,14 +70,15 @@ def curves(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw predicted survival of some rows of a table."""
+    """Draw predicted survival of some rows of a table; incidence, if an endpoint of the model is terminal."""
     _check(output, force, data)
     model, X, _ = asked(context.obj, model_file, data, rows, endpoint)
 
     def draw() -> Any:
         from harmonium import plots
+        from harmonium.model.usual_question import usual_measure
 
-        return plots.survival_curves(model, X, endpoint=endpoint, until=until)
+        return plots.survival_curves(model, X, endpoint=endpoint, measure=usual_measure(model.encoding), until=until)
 
     _write(context.obj, draw, output, force)
 
@@ -116,13 +119,51 @@ def calibration(
     quiet: Quiet = False,
 ) -> None:
     """Draw predicted against observed probabilities of an event by some time; rows that were used for training flatter the model."""
+    _check(output, force, data)
+    reader, model, X, y = _beside_outcomes(context.obj, model_file, data, endpoint)
+
+    def draw() -> Any:
+        from harmonium import plots
+
+        return plots.calibration(model(), X, y, endpoint=reader.names[0], time=time, n_bins=groups)
+
+    _write(context.obj, draw, output, force)
+
+
+def incidence(
+    context: typer.Context,
+    model_file: Model,
+    data: Data,
+    endpoint: EndpointColumns,
+    output: Figure,
+    groups: Annotated[int, typer.Option("--groups", metavar="NUMBER", min=1, help="Of rows with similar predictions.")] = 3,
+    until: Until = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw predicted incidences of the first endpoint over what was observed, by a model with a terminal endpoint.
+
+    Rows that were used for training flatter the model. Name all endpoints: those with the terminal event count.
+    """
+    _check(output, force, data)
+    reader, model, X, y = _beside_outcomes(context.obj, model_file, data, endpoint)
+
+    def draw() -> Any:
+        from harmonium import plots
+
+        return plots.incidence(model(), X, y, endpoint=reader.names[0], n_groups=groups, until=until)
+
+    _write(context.obj, draw, output, force)
+
+
+def _beside_outcomes(terminal: Terminal, model_file: Path, data: Path, endpoint: list[str]) -> tuple[Any, Callable[[], Any], Any, Any]:
+    """Endpoints that were named, the model, which takes longer to make than all messages, and both tables."""
     from harmonium.cli.problems import endpoints_beside
     from harmonium.model.storage import read_contents
     from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 
-    _check(output, force, data)
     contents = read_contents(model_file)
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns, contents.encoding)
@@ -132,15 +173,14 @@ def calibration(
     frame = table.read(list(dict.fromkeys([*covariates.names, *reader.columns])), text=covariates.text, codes=reader.codes)
     X = covariates.of(frame)
     y = endpoints_beside(X, frame, reader, contents.encoding)
-    context.obj.warn(*covariates.unseen)
+    terminal.warn(*covariates.unseen)
 
-    def draw() -> Any:
-        from harmonium import plots
+    def model() -> Any:
         from harmonium.model.loading import model_in
 
-        return plots.calibration(model_in(contents, None), X, y, endpoint=reader.names[0], time=time, n_bins=groups)
+        return model_in(contents, None)
 
-    _write(context.obj, draw, output, force)
+    return reader, model, X, y
 
 
 def effects(
@@ -171,6 +211,10 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "kaplan-meier": (kaplan_meier, "harmonium plot kaplan-meier data.csv -e os=os_mth,os_event --by arm -o observed.png"),
     "curves": (curves, "harmonium plot curves model.harmonium new.csv --rows 0,3 --endpoint os -o curves.png"),
     "states": (states, "harmonium plot states model.harmonium new.csv --rows 0 -o states.png"),
+    "incidence": (
+        incidence,
+        "harmonium plot incidence model.harmonium test.csv -e recurrence=rec_mth,rec -e death=os_mth,os_event -o incidence.png",
+    ),
     "effects": (effects, "harmonium plot effects model.harmonium data.csv -o effects.png"),
     "calibration": (calibration, "harmonium plot calibration model.harmonium test.csv -e os=os_mth,os_event --time 24 -o calibration.png"),
 }

@@ -14,7 +14,7 @@ from harmonium.plots.fields import receptive_fields
 from harmonium.plots.forest import effects
 from harmonium.plots.history import training_history
 from harmonium.plots.joint import JointAxes, joint_density
-from harmonium.plots.observed import observed
+from harmonium.plots.kaplan_meier import kaplan_meier
 from harmonium.plots.pairs import dependence
 from harmonium.plots.reliability import calibration
 from harmonium.plots.states import incidence, states
@@ -26,7 +26,7 @@ __all__ = [
     "effects",
     "incidence",
     "joint_density",
-    "observed",
+    "kaplan_meier",
     "receptive_fields",
     "states",
     "survival_curves",

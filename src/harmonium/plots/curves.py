@@ -1,16 +1,17 @@
-"""Survival curves of some subjects."""
+"""Survival curves of some subjects, or incidences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from harmonium.metrics.competing import competing, is_prevented
 from harmonium.metrics.predictions import in_unit_of
-from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.plots.estimate import KaplanMeier
 from harmonium.plots.labels import label_ends
 from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, INK, MARKERS, SMALL, axes_or_new, only_two_spines, plain
@@ -23,6 +24,7 @@ __all__ = ["survival_curves"]
 
 _MOST_LABELS = 12  # more subjects than this get no label unless asked for
 _N_TIMES, _N_MARKS = 241, 5
+_LABELS = {"survival": "Probability of no event", "incidence": "Cumulative incidence"}
 _FAINT = 0.15  # opacity of bands, which overlap
 
 
@@ -31,6 +33,7 @@ def survival_curves(
     X: Any,
     *,
     endpoint: str | None = None,
+    measure: Literal["survival", "incidence"] = "survival",
     given: Any = None,
     until: float | None = None,
     labels: Sequence[Any] | None = None,
@@ -39,7 +42,7 @@ def survival_curves(
     time_label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Survival curves of some subjects, without and with what is known of their endpoints.
+    """Survival curves or incidences of some subjects, without and with what is known of their endpoints.
 
     Parameters
     ----------
@@ -48,6 +51,8 @@ def survival_curves(
         A row for each subject.
     endpoint : str, optional
         By default the first.
+    measure : "survival" or "incidence"
+        The probability of no event, or that it has happened: of an endpoint that a terminal event may prevent, only the latter.
     given : DataFrame, optional
         What is known of the endpoints, such as :func:`harmonium.landmark` makes: curves given this as well are solid, those given the
         covariates only dashed.
@@ -56,7 +61,7 @@ def survival_curves(
     labels : sequence, optional
         Of the subjects; by default the index of ``X``.
     cohort : DataFrame, optional
-        A table of endpoints, whose Kaplan-Meier curve is drawn in grey behind.
+        A table of endpoints, whose Kaplan-Meier curve, or Aalen-Johansen estimate, is drawn in grey behind.
     interval : float, optional
         Probability of intervals, which are drawn as bands; with ``given``, around the solid curves.
     time_label : str, optional
@@ -80,31 +85,35 @@ def survival_curves(
     >>> plt.close()
     """
     name, frame = endpoint_name(model, endpoint), to_pandas(X)
-    refuse_prevented(model, name, "a survival curve")
+    if measure not in _LABELS:
+        raise ValueError(f"measure must be one of {', '.join(map(repr, _LABELS))}; found {measure!r}")
+    if measure == "survival":
+        refuse_prevented(model, name, "a survival curve")
     if not len(frame):
         raise ValueError("X has no rows: there is nobody to draw a curve of")
     texts = _labels(frame, labels)
-    reference = None if cohort is None else KaplanMeier.of(in_unit_of(model, cohort), name)[0]
+    reference = None if cohort is None else _observed(in_unit_of(model, cohort), name, measure)
     if until is None:
-        until = last_event(model, name) if reference is None else reference.last
+        until = last_event(model, name) if reference is None else float(reference[0][-1])
     times = _fine_grid(name, end_of_axis(until), None if given is None else in_unit_of(model, given))
-    without = model.prognosis(X).survival(name, times)
-    knowing = None if given is None else model.prognosis(X, given=given).survival(name, times)
-    band = None if interval is None else model.prognosis(X, given=given).survival(name, times, interval=interval)
+    without = _asked(model.prognosis(X), name, times, measure)
+    knowing = None if given is None else _asked(model.prognosis(X, given=given), name, times, measure)
+    band = None if interval is None else _asked(model.prognosis(X, given=given), name, times, measure, interval)
 
     ax = axes_or_new(ax, (6.0, 3.8))
     ax.set(
         xlim=(0.0, times[-1]),
         ylim=(0.0, 1.02),
         xlabel=label_of_time(model.fitted.encoding.unit, time_label),
-        ylabel=f"Probability of no event ({plain(name)})",
+        ylabel=f"{_LABELS[measure]} ({plain(name)})",
     )
     only_two_spines(ax)
     ends, names, colours = [], [], []
     if reference is not None:
-        x, alive = reference.path()
-        ax.plot(x, alive, color=GREY, drawstyle="steps-post", linewidth=1.2, zorder=1)
-        ends.append((float(min(x[-1], times[-1])), reference.at(min(x[-1], times[-1]))))
+        x, heights = reference
+        ax.plot(x, heights, color=GREY, drawstyle="steps-post", linewidth=1.2, zorder=1)
+        last = min(float(x[-1]), float(times[-1]))
+        ends.append((last, float(heights[np.searchsorted(x, last, side="right") - 1])))
         names.append("cohort")
         colours.append(GREY)
     for row, text in enumerate(texts):
@@ -121,6 +130,22 @@ def survival_curves(
         handles = [Line2D([], [], color=INK, linestyle=line) for line in ("--", "-")]
         ax.legend(handles, ["given covariates only", "given endpoints as well"], frameon=False, fontsize=SMALL, loc="best")
     return ax
+
+
+def _asked(prognosis: Any, name: str, times: Array, measure: str, interval: float | None = None) -> Any:
+    return (prognosis.survival if measure == "survival" else prognosis.cumulative_incidence)(name, times, interval=interval)
+
+
+def _observed(known: Endpoints, name: str, measure: str) -> tuple[Array, Array]:
+    """Corners of what was observed of everybody."""
+    if not is_prevented(known, name):
+        times, alive = KaplanMeier.of(known, name)[0].path()
+        return times, alive if measure == "survival" else 1.0 - alive
+    own = competing(known, name)
+    if not own.observed.time.size:
+        raise ValueError(f"nothing was observed of {name!r}")
+    times = np.unique(np.concatenate([[0.0], own.observed.time[own.observed.event], [own.observed.time.max()]]))
+    return times, own.incidence().at(times)
 
 
 def _draw_subject(ax: Axes, times: Array, without: Array, knowing: Array | None, colour: str, row: int) -> None:

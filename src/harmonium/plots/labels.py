@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 from scipy.optimize import isotonic_regression
 
-from harmonium.plots.style import INK, SMALL
+from harmonium.plots.style import INK, SMALL, plain
 from harmonium.typing import Array
 
 __all__ = ["label_ends", "spread"]
@@ -17,11 +18,13 @@ __all__ = ["label_ends", "spread"]
 _LINE_HEIGHT = 1.25  # of a label, in font sizes
 
 
-def label_ends(ax: Axes, ends: Sequence[tuple[float, float]], texts: Sequence[str], colours: Sequence[str]) -> None:
-    """Write a text to the right of the axes for each end (x, y) of a line, joined to it by a thin line of its colour."""
+def label_ends(ax: Axes, ends: Sequence[tuple[float, float]], texts: Sequence[str], colours: Sequence[str], *, title: Any = None) -> None:
+    """Write a text to the right of the axes for each end (x, y) of a line, joined to it by a thin line of its colour; a title above."""
     if not ends:
         return
-    low, high = ax.get_ylim()
+    if title is not None:
+        ax.annotate(plain(title), (1.05, 1.04), xycoords="axes fraction", va="bottom", color=INK, fontsize=SMALL, fontweight="bold")
+    (low, high), right = ax.get_ylim(), ax.get_xlim()[1]
     points = ax.get_window_extent().height * 72.0 / ax.figure.dpi
     gap = _LINE_HEIGHT * FontProperties(size=SMALL).get_size_in_points() * (high - low) / points
     for (x, y), place, text, colour in zip(ends, spread(np.array([y for _, y in ends]), gap, low, high), texts, colours, strict=True):
@@ -34,8 +37,13 @@ def label_ends(ax: Axes, ends: Sequence[tuple[float, float]], texts: Sequence[st
             color=INK,
             fontsize=SMALL,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0, "relpos": (0.0, 0.5)},
+            arrowprops={"arrowstyle": "-", "color": colour, "shrinkA": 1.0, "shrinkB": 0.0, "relpos": (0.0, 0.5), **_leader(x, right)},
         )
+
+
+def _leader(end: float, right: float) -> dict[str, Any]:
+    """How a label is joined to a line: if that ends early, by faint dots, which nobody takes for the line itself."""
+    return {"linewidth": 0.8} if end >= 0.98 * right else {"linewidth": 0.7, "linestyle": (0, (1, 4)), "alpha": 0.7}
 
 
 def spread(heights: Array, gap: float, low: float, high: float) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harmonium.errors import MetricWarning, warn
 from harmonium.metrics.predictions import in_unit_of
-from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.plots.estimate import KaplanMeier
 from harmonium.plots.states import refuse_prevented
 from harmonium.plots.style import COLOURS, GREY, axes_or_new, only_two_spines, plain
 from harmonium.plots.times import endpoint_name

@@ -171,6 +171,6 @@ def refuse_prevented(model: Any, name: str, figure: str) -> None:
     episodes = getattr(encoding, "episodes", None)
     if episodes is not None and episodes.course.may_be_prevented((episodes.course.names.index(name),)):
         raise ValueError(
-            f"{name!r} can be prevented by a terminal event, so that {figure} would mislead; use harmonium.plots.incidence or "
-            "harmonium.plots.states"
+            f"{name!r} can be prevented by a terminal event, so that {figure} would mislead; draw its incidence (plots.incidence; on "
+            "the command line harmonium plot incidence)"
         )

@@ -48,7 +48,9 @@ def effects_of_columns(page: Document, table: pd.DataFrame, unit: str) -> None:
     size = (WIDE, 0.9 + (_INCHES + 0.06 * (len(names) - 1)) * steps)
     times = " and ".join(f"{in_unit(_time(table, name, 'time'), unit)} ({name})" for name in names)
     some = "" if len(shown) == len(table) else f" The {shown.index.get_level_values('column').nunique()} columns of greatest importance."
-    page.figure(drawn(lambda ax: plots.effects(shown, ax=ax), size), f"Difference in the probability of no event until {times}.{some}")
+    page.figure(
+        drawn(lambda ax: plots.effects(shown, unit=unit, ax=ax), size), f"Difference in the probability of no event until {times}.{some}"
+    )
     for name in names:
         own = table.xs(name, level="endpoint")
         at, until = (in_unit(_time(table, name, what), unit) for what in ("time", "until"))

@@ -42,12 +42,14 @@ def observed_endpoints(page: Document, encoding: Encoding, X: pd.DataFrame, y: p
     """
     page.heading("What was observed")
     page.table(table_of_endpoints(encoding), digits=1, caption="Endpoints" + (f" (times in {unit})" if unit else ""))
-    page.text(f"Curves are drawn as long as {_LEAST:.0%} of all subjects are observed, and five at least. Ticks are times of censoring.")
+    page.text(
+        f"Curves are drawn as long as {_LEAST:.0%} of all subjects are observed, and {_FEWEST} of their group. Ticks: times of censoring."
+    )
     column = _grouping(encoding, X, next(iter(risks.values())))
     for name, risk in risks.items():
-        draw = partial(plots.observed, y, endpoint=name, until=_long_enough(y, name), time_label=time_label(unit))
+        draw = partial(plots.kaplan_meier, y, endpoint=name, fewest=_FEWEST, until=_long_enough(y, name), time_label=time_label(unit))
         if column is not None:
-            figure = drawn(partial(draw, by=_named(X[column])), (WIDE, 3.7))
+            figure = drawn(partial(draw, by=X[column]), (WIDE, 3.7))
             page.figure(figure, f"{name} by {column}, with numbers at risk.")
         figure = drawn(partial(draw, by=thirds(risk)), (WIDE, 3.7))
         page.figure(figure, f"{name} by thirds of the risk that was predicted by models which had not seen the subjects.")
@@ -60,15 +62,6 @@ def _long_enough(y: pd.DataFrame, name: str) -> float | None:
     times = times[np.isfinite(times) & (times > 0.0)]
     enough = max(_FEWEST, int(np.ceil(_LEAST * times.size)))
     return float(times[-enough]) if times.size > enough else None
-
-
-def _named(values: pd.Series) -> pd.Series:
-    """Groups with the name of their column, where a level alone says little: 0 and 1, yes and no."""
-    levels = values.dropna().unique()
-    if all(len(str(level)) > 3 for level in levels):
-        return values
-    order = sorted(levels, key=lambda level: (isinstance(level, str), level))
-    return pd.Series(pd.Categorical(values, order).rename_categories([f"{values.name} {level}" for level in order]), index=values.index)
 
 
 def _grouping(encoding: Encoding, X: pd.DataFrame, risk: Array) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.metrics.competing import competing, is_prevented
-from harmonium.plots.kaplan_meier import KaplanMeier
+from harmonium.plots.estimate import KaplanMeier
 from harmonium.report.drawing import in_unit, round_times
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
