@@ -57,11 +57,17 @@ _PACKAGE = str(Path(__file__).parent)
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a table: a message and, where they are known, the column and the row."""
+    """One thing that is wrong with a table: a message and, where they are known, the column, the row, and other rows that are alike."""
 
     message: str
     column: Any = None
     row: int | None = None
+    others: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """All of them."""
+        return self.others if self.row is None else (self.row, *self.others)
 
 
 class TableError(ValueError):
@@ -74,8 +80,8 @@ class TableError(ValueError):
     3
     """
 
-    def __init__(self, message: str | Iterable[Problem], *, column: Any = None, row: int | None = None) -> None:
-        self.problems = (Problem(message, column, row),) if isinstance(message, str) else tuple(message)
+    def __init__(self, message: str | Iterable[Problem], *, column: Any = None, row: int | None = None, others: Iterable[int] = ()) -> None:
+        self.problems = (Problem(message, column, row, tuple(others)),) if isinstance(message, str) else tuple(message)
         super().__init__("\n".join(problem.message for problem in self.problems))
 
 

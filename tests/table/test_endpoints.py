@@ -169,7 +169,7 @@ def test_any_other_label_than_the_event_value_is_censored():
 
 @pytest.mark.parametrize("word", ["unknown", "?", " Unk"])
 def test_a_status_that_says_nothing_is_refused(word):
-    with pytest.raises(TableError, match=r"'e' holds .* in row 1 \(and in 1 more rows\), which says neither"):
+    with pytest.raises(TableError, match=r"'e' holds .* in row 1 \(also row 3\), which says neither"):
         of([1.0, 2.0, 3.0, 4.0], ["dead", word, "alive", word], event_value="dead")
 
 

@@ -49,6 +49,7 @@ def training_rows(
     with collecting_problems() as problems:
         with problems.catching():
             y = reader.read(frame)
+        with problems.catching():
             reader.check(to_fit=True)
         if problems:  # otherwise the covariates are looked at when the encoding is learned
             for name in X.columns:

@@ -12,7 +12,7 @@ from harmonium.errors import TableError, collecting_problems
 from harmonium.table.causes import bounds_by_cause
 from harmonium.table.dated_endpoints import refuse_dates, with_durations
 from harmonium.table.event_free import Silence, with_last_time
-from harmonium.table.frames import as_typed, columns_of, did_you_mean, distinct_values, row_of
+from harmonium.table.frames import also, as_typed, columns_of, did_you_mean, distinct_values, rows_of
 from harmonium.table.status import warn_if_inverted
 from harmonium.table.status_words import probable_event, refuse_unknown, refuse_variants, warn_of_others
 from harmonium.table.time_columns import finite_times, from_the_start, refuse_row, times_of
@@ -102,20 +102,25 @@ def _events(series: pd.Series, event_value: Any, known: Any, whole: bool) -> Any
     """Which rows saw the event; ``known`` tells which have a time, ``whole`` whether these are all rows."""
     places, distinct = distinct_values(series)
     shown = ", ".join(map(as_typed, distinct[:5]))
-    row = row_of((places < 0) & known)
-    if row is not None:
+    rows = rows_of((places < 0) & known)
+    if rows:
         raise TableError(
-            f"column {series.name!r} must say for every time whether the event was seen; row {row} is missing", column=series.name, row=row
+            f"column {series.name!r} must say for every time whether the event was seen; row {rows[0]} is missing{also(rows)}",
+            column=series.name,
+            row=rows[0],
+            others=rows[1:],
         )
     if event_value is None:
         strange = np.array([*(value not in (0, 1) for value in distinct), False], dtype=bool)
-        row = row_of(strange[places])
-        if row is not None:
+        rows = rows_of(strange[places])
+        if rows:
+            row, *others = rows
             raise TableError(
                 f"column {series.name!r} must hold 0/1 or booleans; found {as_typed(distinct[places[row]])} in row {row}. "
                 f'State which of {shown} means an event: {{"time": ..., "event": {series.name!r}, "event_value": {_guess(distinct)}}}',
                 column=series.name,
                 row=row,
+                others=others,
             )
         return np.array([*(value == 1 for value in distinct), False], dtype=bool)[places]
     with collecting_problems() as problems:

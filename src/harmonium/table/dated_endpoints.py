@@ -10,7 +10,7 @@ import pandas as pd
 
 from harmonium.errors import TableError, collecting_problems
 from harmonium.table.dates import dates_of, looks_like_dates, refuse_open_order
-from harmonium.table.frames import columns_of, row_of
+from harmonium.table.frames import also, columns_of, rows_of
 from harmonium.table.time_units import days_per
 
 __all__ = ["refuse_dates", "require_day_first", "with_durations"]
@@ -51,15 +51,15 @@ def require_day_first(frame: pd.DataFrame, definitions: Mapping[str, Any]) -> No
 
 def _refuse_earlier(name: Any, origin: Any, start: Any, end: Any) -> None:
     """Refuse an end before the start."""
-    earlier = end < start
-    row = row_of(earlier)
-    if row is not None:
-        more = f" ({int(earlier.sum()) - 1} more rows are alike)" if earlier.sum() > 1 else ""
+    rows = rows_of(end < start)
+    if rows:
+        row, *others = rows
         raise TableError(
             f"column {name!r} holds {_day(end[row])} in row {row}, which is before {origin!r}, {_day(start[row])}; correct one of them"
-            f"{more}",
+            f"{also(rows)}",
             column=name,
             row=row,
+            others=others,
         )
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 from pandas.api import types
 
 from harmonium.errors import Problem, TableError
-from harmonium.table.frames import as_typed, distinct_values
+from harmonium.table.frames import also, as_typed, distinct_values, rows_of
 
 __all__ = ["dates_of", "looks_like_dates", "of_dates", "refuse_open_order"]
 
@@ -105,18 +105,17 @@ def _as_dates(series: pd.Series) -> Any:
 def _read(series: pd.Series) -> tuple[Any, list[_Parts | datetime]]:
     """Places of values among the distinct ones, and what these are."""
     places, distinct = distinct_values(series)
-    found: list[_Parts | datetime] = []
-    for number, value in enumerate(distinct):
-        parts = _value(value)
-        if parts is None:
-            row = int(np.flatnonzero(places == number)[0])
-            raise TableError(
-                f"column {series.name!r} must hold dates, such as 2019-03-01; found {as_typed(value)} in row {row}",
-                column=series.name,
-                row=row,
-            )
-        found.append(parts)
-    return places, found
+    found = [_value(value) for value in distinct]
+    rows = rows_of(np.array([*(parts is None for parts in found), False], dtype=bool)[places])
+    if rows:
+        row, *others = rows
+        raise TableError(
+            f"column {series.name!r} must hold dates, such as 2019-03-01; found {as_typed(series.iloc[row])} in row {row}{also(rows)}",
+            column=series.name,
+            row=row,
+            others=others,
+        )
+    return places, [parts for parts in found if parts is not None]
 
 
 def _value(value: Any) -> _Parts | datetime | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import endpoints_of_part, related
 from harmonium.table.event_free import Silence
 from harmonium.table.frames import as_typed, did_you_mean, distinct_values
+from harmonium.table.second_look import looking_again
 from harmonium.table.status import warn_if_inverted
 from harmonium.table.status_words import probable_event, refuse_unknown, warn_of_others
 from harmonium.table.time_units import check_unit
@@ -132,6 +134,11 @@ class EndpointReader:
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
         """What :func:`harmonium.endpoints` makes of the columns; all problems are found before any is reported."""
+        other = copy(self)  # what it sees in a second look has been seen before
+        other._seen, other._silence = {name: set() for name in self._seen}, {}
+        return looking_again(self._all, frame, other._all)
+
+    def _all(self, frame: pd.DataFrame) -> pd.DataFrame:
         parts = []
         with collecting_problems() as problems:
             for definition in self._definitions:

@@ -30,8 +30,9 @@ import pandas as pd
 from harmonium.errors import Problem, TableError, collecting_problems, first_offender
 from harmonium.table.bounds import bounds_by_name
 from harmonium.table.definitions import FORMS, form_of
-from harmonium.table.frames import did_you_mean, numbers_of, to_pandas
+from harmonium.table.frames import also, did_you_mean, numbers_of, rows_of, to_pandas
 from harmonium.table.relations import order_problems, take_apart, terminal_names, warn_if_terminal
+from harmonium.table.second_look import looking_again
 from harmonium.table.time_columns import LATEST
 from harmonium.table.time_units import check_unit, conversion, in_one_unit
 from harmonium.typing import Array
@@ -126,7 +127,7 @@ def endpoints(table: Any, /, *, terminal: Any = None, unit: Any = None, **defini
     0     6.0   6.0  months
     1    24.0   inf  months
     """
-    return _collected(to_pandas(table), definitions, terminal, unit, whole=True)
+    return looking_again(lambda frame: _collected(frame, definitions, terminal, unit, whole=True), to_pandas(table))
 
 
 def endpoints_of_part(frame: pd.DataFrame, definitions: Mapping[str, Any], terminal: Any = (), unit: str | None = None) -> pd.DataFrame:
@@ -389,8 +390,10 @@ def _check(parsed: Endpoints) -> Endpoints:
         where = first_offender(wrong)
         if where and not any(problem.row == where[0] for problem in problems):
             row, e = where
+            rows = rows_of(wrong[:, e])
             found = f"lower {lower[where]:g}, upper {upper[where]:g}, entry {entry[where]:g}"
-            problems.append(Problem(f"endpoint {parsed.names[e]!r}, row {row}: {rule}; found {found}", parsed.names[e], row))
+            message = f"endpoint {parsed.names[e]!r}, row {row}: {rule}; found {found}{also(rows)}"
+            problems.append(Problem(message, parsed.names[e], row, tuple(rows[1:])))
     if not problems:
         problems = order_problems(parsed.names, lower, upper, entry, parsed.terminal)
     if problems:

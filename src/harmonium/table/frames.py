@@ -13,7 +13,20 @@ from pandas.api import types
 from harmonium.errors import Problem, TableError, first_offender
 from harmonium.typing import Array, Integers
 
-__all__ = ["as_typed", "columns_of", "did_you_mean", "distinct_values", "numbers_of", "reads_as_number", "row_of", "to_pandas"]
+__all__ = [
+    "also",
+    "as_typed",
+    "columns_of",
+    "did_you_mean",
+    "distinct_values",
+    "numbers_of",
+    "reads_as_number",
+    "row_of",
+    "rows_of",
+    "to_pandas",
+]
+
+_MOST_ROWS = 5  # that are named
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
@@ -114,9 +127,12 @@ def numbers_of(series: pd.Series, what: str = "numbers") -> Array:
     try:
         numbers: Array = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        row = _first_that_is_no_number(series)
+        row, *others = rows = _rows_without_number(series)
         raise TableError(
-            f"column {series.name!r} must hold {what}; found {as_typed(series.iloc[row])} in row {row}", column=series.name, row=row
+            f"column {series.name!r} must hold {what}; found {as_typed(series.iloc[row])} in row {row}{also(rows)}",
+            column=series.name,
+            row=row,
+            others=others,
         ) from None
     return numbers
 
@@ -124,15 +140,17 @@ def numbers_of(series: pd.Series, what: str = "numbers") -> Array:
 _MAY_HOLD_NUMBERS = (types.is_numeric_dtype, types.is_object_dtype, types.is_string_dtype)
 
 
-def _first_that_is_no_number(series: pd.Series) -> int:
+def _rows_without_number(series: pd.Series) -> list[int]:
+    """Those that hold something else."""
+    out = []
     for row, value in enumerate(series):
         if not isinstance(value, list | tuple | dict | set | np.ndarray) and pd.isna(value):
             continue
         try:
             pd.to_numeric(value)
         except (TypeError, ValueError):
-            return row
-    return 0
+            out.append(row)
+    return out or [0]
 
 
 def reads_as_number(text: Any) -> bool:
@@ -168,6 +186,26 @@ def row_of(wrong: Any) -> int | None:
     """The first row in which something is wrong."""
     where = first_offender(np.asarray(wrong, dtype=bool))
     return None if where is None else where[0]
+
+
+def rows_of(wrong: Any) -> list[int]:
+    """All rows in which something is wrong."""
+    return [int(row) for row in np.flatnonzero(np.asarray(wrong, dtype=bool))]
+
+
+def also(rows: Sequence[int]) -> str:
+    """Rows in which the same is wrong as in the first of them, to continue an error message.
+
+    Examples
+    --------
+    >>> also([3]), also([3, 8, 12])
+    ('', ' (also row 8 and row 12)')
+    """
+    others = [f"row {row}" for row in rows[1:]]
+    if len(others) > _MOST_ROWS:
+        others = [*others[: _MOST_ROWS - 1], f"{len(others) - _MOST_ROWS + 1} more"]
+    *most, last = others or [""]
+    return f" (also {', '.join(most)} and {last})" if most else f" (also {last})" if last else ""
 
 
 def as_typed(value: Any) -> str:

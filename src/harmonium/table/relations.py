@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harmonium.errors import EndpointWarning, Problem, TableError, warn
-from harmonium.table.frames import did_you_mean, row_of
+from harmonium.table.frames import also, did_you_mean, rows_of
 from harmonium.typing import Array, Booleans
 
 __all__ = ["at_or_after", "order_problems", "take_apart", "terminal_names", "warn_if_terminal"]
@@ -71,20 +71,22 @@ def take_apart(name: str, own: Bounds, included: str, other: Bounds) -> dict[str
             "the composite includes that event, and must have its own event then; set its event to 1, or leave out including",
         ),
     ):
-        row = row_of(wrong)
-        if row is not None:
+        rows = rows_of(wrong)
+        if rows:
+            row, *others = rows
             what = "an event at" if seen[row] else "censored at"
             raise TableError(
-                f"endpoint {name!r}, row {row}: {what} {lower[row]:g}, and {included!r} at {other['lower'][row]:g}; {rule}",
+                f"endpoint {name!r}, row {row}: {what} {lower[row]:g}, and {included!r} at {other['lower'][row]:g}; {rule}{also(rows)}",
                 column=name,
                 row=row,
+                others=others,
             )
     both = together & seen
     return {**own, "lower": np.where(both, other["lower"], lower), "upper": np.where(both, np.inf, upper)}
 
 
 def order_problems(names: Sequence[str], lower: Array, upper: Array, entry: Array, terminal: Sequence[str]) -> list[Problem]:
-    """What cannot be if some endpoints are terminal: the first row of each kind, for each pair of endpoints."""
+    """What cannot be if some endpoints are terminal: one problem of each kind, for each pair of endpoints."""
     problems = []
     for end in terminal:
         e = names.index(end)
@@ -94,17 +96,19 @@ def order_problems(names: Sequence[str], lower: Array, upper: Array, entry: Arra
                 continue
             happened = np.isfinite(upper[:, a])
             for wrong, rule in _contradictions(name, end, lower[:, a], upper[:, e], lower[:, e], happened, over, name in terminal):
-                row = row_of(wrong)
-                if row is not None:
+                rows = rows_of(wrong)
+                if rows:
+                    row, *others = rows
                     found = f"{name} from {lower[row, a]:g} to {upper[row, a]:g}, {end} from {lower[row, e]:g} to {upper[row, e]:g}"
-                    problems.append(Problem(f"endpoint {name!r}, row {row}: {rule} (found {found})", name, row))
+                    problems.append(Problem(f"endpoint {name!r}, row {row}: {rule} (found {found}){also(rows)}", name, row, tuple(others)))
     entered = entry.max(axis=1, initial=0.0)
     for a, name in enumerate(names if terminal else ()):
-        row = row_of((upper[:, a] <= entered) & (entered > 0.0))
-        if row is not None and upper[row, a] > entry[row, a]:
+        rows = rows_of((upper[:, a] <= entered) & (entered > 0.0))
+        if rows and upper[rows[0], a] > entry[rows[0], a]:
+            row, *others = rows
             rule = f"an event at {upper[row, a]:g} lies before the subject entered, at {entered[row]:g}"
             advice = "where an event is terminal, entry is the same for all endpoints; leave the row out, or correct entry"
-            problems.append(Problem(f"endpoint {name!r}, row {row}: {rule}; {advice}", name, row))
+            problems.append(Problem(f"endpoint {name!r}, row {row}: {rule}; {advice}{also(rows)}", name, row, tuple(others)))
     return problems
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import EndpointWarning, TableError, warn
-from harmonium.table.frames import as_typed, reads_as_number
+from harmonium.table.frames import also, as_typed, reads_as_number, rows_of
 
 __all__ = ["probable_event", "refuse_unknown", "refuse_variants", "warn_of_others"]
 
@@ -43,13 +43,13 @@ def refuse_unknown(series: pd.Series, places: Any, distinct: Sequence[Any], even
     """Refuse "unknown" where a value means an event and all others mean none: it says neither."""
     for number, value in enumerate(distinct):
         if isinstance(value, str) and value != event_value and value.strip().casefold() in _UNKNOWN:
-            rows = np.flatnonzero(places == number)
-            more = f" (and in {rows.size - 1} more rows)" if rows.size > 1 else ""
+            row, *others = rows = rows_of(places == number)
             raise TableError(
-                f"column {series.name!r} holds {as_typed(value)} in row {int(rows[0])}{more}, which says neither that the event was seen "
+                f"column {series.name!r} holds {as_typed(value)} in row {row}{also(rows)}, which says neither that the event was seen "
                 "nor that it was not; correct it, or leave both time and status empty there",
                 column=series.name,
-                row=int(rows[0]),
+                row=row,
+                others=others,
             )
 
 
@@ -69,14 +69,15 @@ def refuse_variants(
     for number, value in enumerate(distinct):
         if value == meant or value in others or not _is_spelt_alike(value, meant) or (typed and reads_as_number(value)):
             continue
-        row = int(np.flatnonzero(places == number)[0])
+        row, *more = rows = rows_of(places == number)
         both = any(other == meant for other in distinct)
         found = (
             f", and {as_typed(meant)} elsewhere; use one spelling"
             if both
             else f", not {as_typed(meant)}; write {as_typed(value)}, as it stands there"
         )
-        raise TableError(f"column {series.name!r} holds {as_typed(value)} in row {row}{found}", column=series.name, row=row)
+        message = f"column {series.name!r} holds {as_typed(value)} in row {row}{also(rows) if both else ''}{found}"
+        raise TableError(message, column=series.name, row=row, others=more)
 
 
 def _is_spelt_alike(value: Any, other: Any) -> bool:

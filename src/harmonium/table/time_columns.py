@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import TableError
-from harmonium.table.frames import columns_of, numbers_of, row_of
+from harmonium.table.frames import also, columns_of, numbers_of, rows_of
 from harmonium.typing import Array
 
 __all__ = ["LATEST", "finite_times", "from_the_start", "refuse_row", "times_of"]
@@ -38,9 +38,10 @@ def finite_times(frame: pd.DataFrame, column: Hashable) -> Array:
 
 def refuse_row(wrong: Any, times: Array, column: Hashable, rule: str) -> None:
     """Refuse the first row in which something is wrong with a time."""
-    row = row_of(wrong)
-    if row is not None:
-        raise TableError(f"column {column!r} {rule}; found {times[row]:g} in row {row}", column=column, row=row)
+    rows = rows_of(wrong)
+    if rows:
+        row, *others = rows
+        raise TableError(f"column {column!r} {rule}; found {times[row]:g} in row {row}{also(rows)}", column=column, row=row, others=others)
 
 
 def from_the_start(times: Array) -> Array:
