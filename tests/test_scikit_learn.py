@@ -73,6 +73,17 @@ def test_a_notebook_shows_endpoints_covariates_fit_and_metrics(model):
     assert "<script" not in html
 
 
+def test_a_console_shows_a_few_lines(model):
+    first, *others = repr(model.fitted_).splitlines()
+    training = model.fitted_.training
+    assert first == f"Fitted: {model.fitted_.n_hidden} hidden units and {model.fitted_.n_covariate_units} of covariates"
+    assert others[0] == f"  200 rows, {len(model.encoding_.modelled)} covariates"
+    assert others[1] == "  os: 84 events in 200 rows, observed until 96.13"
+    assert others[-1].endswith(f"after {training.n_iter} iterations")
+    assert len(others) == 4
+    assert repr(hm.Mixture((model.fitted_, model.fitted_), (0.5, 0.5))).startswith("Mixture of 2: ")
+
+
 def test_text_of_the_user_is_escaped(study):
     X, y = study
     named = X.rename(columns={"age": "<b>age</b>"}).assign(stage="<i>" + X["stage"].astype(str))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harmonium.model.loading import load
     from harmonium.model.mixture import Mixture
     from harmonium.pooling import pool
+    from harmonium.report.writing import write_report
     from harmonium.search import SurvivalHarmoniumCV
     from harmonium.studies.comparison import compare
     from harmonium.table.adtte import read_adtte
@@ -50,6 +51,7 @@ __all__ = [
     "read_adtte",
     "read_table",
     "units",
+    "write_report",
 ]
 
 _HOMES = {
@@ -68,6 +70,7 @@ _HOMES = {
     "pool": "harmonium.pooling",
     "read_adtte": "harmonium.table.adtte",
     "read_table": "harmonium.table.files.opening",
+    "write_report": "harmonium.report.writing",
 }
 
 

@@ -135,7 +135,22 @@ def test_a_word_file_has_the_same_text_tables_and_figures(tmp_path):
     for text in ("A <study>", "First", "5 < 6", "one", "two", "Numbers", "A line.", "The end."):
         assert text in texts
     assert [[cell.text for cell in row.cells] for row in word.tables[0].rows] == [["a", "b"], ["1.5", "x"], ["-", "y"]]
-    assert len(word.inline_shapes) == 1
+    (shape,) = word.inline_shapes
+    assert shape._inline.docPr.get("descr") == "A line."
+
+
+@pytest.mark.slow
+def test_a_report_is_written_from_python(odd_study, tmp_path):
+    X, y = odd_study
+    model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
+    scores = hm.write_report(model, X, y, tmp_path / "report.html", title="A <study>", unit="weeks")
+    assert scores.index.tolist() == ["death", "<i>relapse</i>"]
+    page = (tmp_path / "report.html").read_text()
+    assert f"{scores.loc['death', 'concordance']:.3f} ±" in page
+    with pytest.raises(ValueError, match=r"print the \.html to PDF"):
+        hm.write_report(model, X, y, tmp_path / "report.pdf")
+    with pytest.raises(TypeError, match="needs a SurvivalHarmonium; found Fitted"):
+        hm.write_report(model.fitted_, X, y, tmp_path / "again.html")
 
 
 def test_the_table_of_effects_is_that_of_summary(odd_study):
@@ -215,7 +230,7 @@ def test_every_number_of_a_report_is_one_that_the_library_answers():
         for title, metric in (("C-index", "concordance"), ("IBS", "integrated_brier_score")):
             assert found["", name, title] == f"{row[metric]:.3f} ±{row[f'{metric}_se']:.3f}"
         assert found["", name, "events"] == str(int(row["events"]))
-        assert found["", name, "Kaplan–Meier IBS"] == f"{row['kaplan_meier_ibs']:.3f}"
+        assert found["", name, "IBS, one curve for all"] == f"{row['kaplan_meier_ibs']:.3f}"
         assert report.scores[name]["concordance"] == row["concordance"]
         age = summary.xs(name, level="endpoint").xs("age", level="column").iloc[0]
         shown = next(cell for (caption, first, title), cell in found.items() if (caption, first) == (name, "age") and "no event" in title)

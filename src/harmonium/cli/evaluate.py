@@ -47,8 +47,9 @@ def run(
 ) -> None:
     """Compare predictions with what happened.
 
-    For each endpoint: Harrell's C-index and Uno's, the integrated Brier score (IBS) and the Kaplan–Meier IBS, the p-value of
-    D-calibration (a small one means that predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error.
+    For each endpoint: Harrell's C-index and Uno's, the integrated Brier score (IBS) and that of one curve for everybody
+    (Kaplan–Meier; Aalen–Johansen if a terminal event may prevent the endpoint), the p-value of D-calibration (a small one means that
+    predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error.
     Rows that were used for training flatter the model. Endpoints are written as for fit (see harmonium fit --help).
     """
     from harmonium.cli.problems import endpoints_beside, weights_in

@@ -300,19 +300,13 @@ def _write_report(
 ) -> tuple[str, Any]:
     """Write the page; return how the model was evaluated, and the scores."""
     from harmonium.cli.writing import replacing
-    from harmonium.report.html import as_html
     from harmonium.report.study import N_STEPS, study_report
+    from harmonium.report.writing import content_of
 
     with terminal.steps("report", N_STEPS) as done:
         report = study_report(model, X, y, title, done, others=_others(model), **beside)
-    if path.suffix.lower() == ".docx":
-        from harmonium.report.word import as_word
-
-        content = as_word(report.document)
-    else:
-        content = as_html(report.document).encode()
     with replacing(path, force) as temporary:
-        temporary.write_bytes(content)
+        temporary.write_bytes(content_of(report.document, path))
     terminal.note(f"wrote {path}")
     return report.method, report.scores
 

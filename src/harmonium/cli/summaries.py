@@ -18,7 +18,7 @@ METRICS = {
     "concordance": "C-index",
     "concordance_ipcw": "Uno's C",
     "integrated_brier_score": "IBS",
-    "kaplan_meier_ibs": "Kaplan–Meier IBS",
+    "kaplan_meier_ibs": "IBS, one curve for all",
     "d_calibration_p": "D-cal. p",
     "log_likelihood": "log-lik.",
 }

@@ -26,6 +26,8 @@ MODEL = (".harmonium",)
 PAGE = (".html", ".docx")
 """Ending of reports."""
 
+_PRINTED = " (for a PDF, print the .html in a browser)"
+
 STANDARD_OUTPUT = "-"
 
 
@@ -44,7 +46,7 @@ def check_output(
         return
     path = Path(output)
     if path.suffix.lower() not in endings:
-        raise ValueError(f"the output must end with {', '.join(endings)}; found {output!r}")
+        raise ValueError(f"the output must end with {', '.join(endings)}; found {output!r}" + _PRINTED * (tuple(endings) == PAGE))
     if path.suffix.lower() in PARQUET:
         require_pyarrow()
     if not path.parent.is_dir():

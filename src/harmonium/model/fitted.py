@@ -25,6 +25,7 @@ from harmonium.model.spread import Spread
 from harmonium.model.state_prognosis import EpisodePrognosis
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.words import model_words
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
@@ -32,7 +33,7 @@ from harmonium.typing import Array
 __all__ = ["Fitted"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fitted(SurvivalModel):
     """A fitted model: what ``save`` writes and :func:`harmonium.load` returns.
 
@@ -61,6 +62,12 @@ class Fitted(SurvivalModel):
     >>> fitted = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y).fitted_
     >>> fitted.endpoint_names, fitted.n_hidden, fitted.training.n_rows
     (('os', 'rfs'), 2, 200)
+    >>> fitted
+    Fitted: 2 hidden units and 4 of covariates
+      200 rows, 13 covariates
+      os: 84 events in 200 rows, observed until 96.13
+      rfs: 106 events in 197 rows, observed until 96.13
+      fit converged after ... iterations
     """
 
     encoding: Encoding
@@ -70,6 +77,9 @@ class Fitted(SurvivalModel):
     covariate_units: CovariateUnits | None = None
     generating: Generating | None = field(default=None, compare=False, repr=False)
     spreading: OnDemand[Spread] | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return model_words(self, "Fitted")
 
     def _repr_html_(self) -> str:
         return model_html(self, "harmonium")

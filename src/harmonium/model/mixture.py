@@ -14,6 +14,7 @@ from harmonium.model.mixture_prognosis import MixturePrognosis
 from harmonium.model.state_prognosis import EpisodeMixture
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.words import model_words
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
@@ -21,7 +22,7 @@ from harmonium.typing import Array
 __all__ = ["Mixture"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mixture(SurvivalModel):
     """Models of one encoding, each with a weight; as immutable as they are.
 
@@ -42,6 +43,9 @@ class Mixture(SurvivalModel):
             raise ValueError(f"weights must be positive and add up to one; found {self.weights}")
         if any(model.encoding != self.encoding for model in self.models):
             raise ValueError("all models of a mixture must have the same encoding")
+
+    def __repr__(self) -> str:
+        return model_words(self, f"Mixture of {len(self.models)}")
 
     @property
     def fitted(self) -> Mixture:

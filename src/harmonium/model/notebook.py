@@ -7,12 +7,13 @@ from html import escape
 from typing import Any
 
 from harmonium.model.answering import Answering
+from harmonium.model.words import outcome
 from harmonium.table.summary import median_follow_up, words_of_column
 
 __all__ = ["model_html"]
 
 _MOST_COLUMNS = 30
-_METRICS = {"concordance": "C-index", "integrated_brier_score": "IBS", "kaplan_meier_ibs": "Kaplan–Meier IBS"}
+_METRICS = {"concordance": "C-index", "integrated_brier_score": "IBS", "kaplan_meier_ibs": "IBS, one curve for all"}
 
 
 def model_html(model: Answering, title: str) -> str:
@@ -31,11 +32,10 @@ def model_html(model: Answering, title: str) -> str:
     if more > 0:
         columns.append([f"and {more} more", "", "", ""])
     training = first.training
-    outcome = {True: "converged", False: "did not converge", None: "ended"}[training.converged]
     fit: list[list[Any]] = [
         ["rows", training.n_rows],
         ["hidden units", model.n_hidden],
-        ["optimiser", f"{outcome} after {training.n_iter} iterations"],
+        ["optimiser", f"{outcome(training.converged)} after {training.n_iter} iterations"],
     ]
     parts = [
         f"<strong>{escape(title)}</strong>",

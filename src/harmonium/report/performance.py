@@ -35,14 +35,15 @@ def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: p
     """Discrimination and calibration."""
     page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
     page.text(
-        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve. A "
-        "small p-value of D-calibration means that predicted probabilities are off. A number after ± is a standard error."
+        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of one Kaplan–Meier curve for "
+        "everybody, without covariates. A small p-value of D-calibration means that predicted probabilities are off. A number after ± is a "
+        "standard error."
     )
     known = parse_endpoints(y)
     if known.terminal:
         page.text(
             "Of an endpoint that a terminal event may prevent, incidences are judged: the Brier score is that of the cumulative incidence, "
-            "to be compared with that of the Aalen–Johansen estimate, and those with the terminal event count as never having the other."
+            "that of one curve for all is the Aalen–Johansen estimate's, and those with the terminal event count as never having the other."
         )
     page.table(_readable(scores))
     for e, name in enumerate(known.names):
@@ -82,7 +83,7 @@ def _readable(scores: pd.DataFrame) -> pd.DataFrame:
         "concordance": "C-index",
         "concordance_ipcw": "Uno's C",
         "integrated_brier_score": "IBS",
-        "kaplan_meier_ibs": "Kaplan–Meier IBS",
+        "kaplan_meier_ibs": "IBS, one curve for all",
         "d_calibration_p": "D-calibration p",
     }
     out = {"endpoint": [str(name) for name in scores.index], "rows": scores["rows"].to_list(), "events": scores["events"].to_list()}

@@ -50,7 +50,8 @@ def _add(word: Any, block: Block) -> None:
         case Grid():
             _add_table(word, block)
         case Drawing(png, caption, width):
-            word.add_picture(io.BytesIO(png), width=Inches(min(width, _WIDEST)))
+            picture = word.add_picture(io.BytesIO(png), width=Inches(min(width, _WIDEST)))
+            picture._inline.docPr.set("descr", caption)  # the alternative text, which python-docx has no name for
             word.add_paragraph(caption, style="Caption")
 
 

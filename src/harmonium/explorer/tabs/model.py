@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,7 @@ _METRICS = {
     "concordance": "C-index",
     "concordance_ipcw": "Uno's C",
     "integrated_brier_score": "IBS",
-    "kaplan_meier_ibs": "Kaplan–Meier IBS",
+    "kaplan_meier_ibs": "IBS, one curve for all",
     "d_calibration_p": "D-calibration p",
 }
 
@@ -92,11 +93,18 @@ def _metrics(model: Any) -> html.Div:
     if evaluation is None:
         words = "How well the model predicts was not measured when it was made; harmonium fit with --report does, by cross-validation."
         return html.Div([heading, html.P(words)])
-    words = "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of the Kaplan–Meier curve."
+    words = (
+        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of one curve for everybody, "
+        "without covariates: Kaplan and Meier's or, if a terminal event may prevent the endpoint, Aalen and Johansen's."
+    )
     shown = {name: title for name, title in _METRICS.items() if name in next(iter(evaluation["scores"].values()))}
-    rows = [[short(name), *(f"{scores[metric]:.3f}" for metric in shown)] for name, scores in evaluation["scores"].items()]
+    rows = [[short(name), *(_score(scores[metric]) for metric in shown)] for name, scores in evaluation["scores"].items()]
     found = table(f"Predictions, by {evaluation['method']}", ["endpoint", *shown.values()], rows, numbers=range(1, len(shown) + 1))
     return html.Div([heading, html.P(words), found])
+
+
+def _score(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
 def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
