@@ -141,7 +141,7 @@ TABLES = {
     "an infinite covariate": (lambda s: content(s, **at(s, "bmi", 7, "inf")), "'bmi' must hold finite numbers; found inf in row 7"),
     "a word among numbers": (
         lambda s: content(s, **at(s.assign(bmi=range(len(s))), "bmi", 7, "<5")),
-        "'bmi' holds numbers, and '<5' among them",
+        "'bmi' holds numbers, and '<5' in row 7 (line 9) among them",
     ),
     "a status in words": (
         lambda s: content(s, os_event=s["os_event"].map({0: "no", 1: "yes"})),

@@ -153,8 +153,10 @@ def test_text_among_numbers_is_pointed_out(run, study, tmp_path, strange):
     study.assign(age=[*age[:3], strange, *age[4:]]).drop(columns="patient").to_csv(tmp_path / "strange.csv", index=False)
     arguments = ["fit", tmp_path / "strange.csv", *UNORDERED, "--dry-run"]
     done = run(*arguments)
-    advice = "write decimal points" if "," in strange else "correct it, or state the column's role"
-    assert done.err.startswith(f"warning: column 'age' is used as text because of {strange!r} in row 3; {advice}")
+    advice = "write decimal points" if "," in strange else "write a number there, or leave it empty"
+    assert done.code == 2
+    assert done.err.startswith(f"error: column 'age' holds numbers, and {strange!r} in row 3 (line 5) among them; {advice}")
+    assert "--role age=categorical" in done.err
     assert done.err.count("\n") == 1
     assert run(*arguments, "--role", "age=categorical").err == ""
     assert f"must hold numbers; found {strange!r} in row 3" in run(*arguments, "--role", "age=numeric").err

@@ -22,7 +22,8 @@ def cohort(n_rows=600, seed=0, ties=False):
         frame[f"{name}_mth"], frame[f"{name}_event"] = np.ceil(observed) if ties else observed, time <= censoring
     frame.loc[rng.random(n_rows) < 0.1, "age"] = np.nan
     frame.loc[rng.random(n_rows) < 0.1, "stage"] = None
-    frame.loc[rng.random(n_rows) < 0.1, "rfs_mth"] = np.nan
+    frame["rfs_event"] = frame["rfs_event"].astype("boolean")
+    frame.loc[rng.random(n_rows) < 0.1, ["rfs_mth", "rfs_event"]] = [np.nan, pd.NA]
     return frame
 
 

@@ -210,8 +210,8 @@ def test_settings_that_cannot_be_used_are_refused(client):
 
 
 def test_what_is_doubtful_is_said_once(client):
-    frame = cohort(200).assign(visits=7, rfs_event=False)
-    frame["smokes"] = frame["os_mth"]
+    frame = cohort(200).assign(visits=7)
+    frame["smokes"], frame["rfs_event"] = frame["os_mth"], frame["rfs_event"].replace(True, False)
     table = cut(frame, 100, 100)
     y = cut(hm.endpoints(frame, **DEFINITIONS).set_axis(np.arange(200) + 1000), 100, 100)
     model = hd.DaskSurvivalHarmonium(1, client=client, trainer=hm.Exact(n_starts=1, max_iter=2))

@@ -40,7 +40,7 @@ def test_an_ordinary_table_raises_no_doubt(study):
     [
         ({"patient_id": np.arange(100, 140)[::-1]}, hm.errors.IdentifierWarning, "column 'patient_id' looks like an identifier"),
         ({"number": np.arange(40)}, hm.errors.IdentifierWarning, "column 'number' looks like an identifier"),
-        ({"dose": ["?", *(f"{k}.5" for k in range(19))] * 2}, hm.errors.TextWarning, "used as text because of '\\?' in row 0"),
+        ({"dose": ["?", "-", "<5", *(f"{k}.5" for k in range(17))] * 2}, hm.errors.TextWarning, "used as text because of '\\?' in row 0"),
         ({"dose": [f"{k},5" for k in range(20)] * 2}, hm.errors.TextWarning, "write decimal points, not commas"),
         ({"centre": ["A"] * 40}, hm.errors.IgnoredColumnWarning, "without information take no part in the model: 'centre'"),
     ],

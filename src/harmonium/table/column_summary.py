@@ -20,8 +20,9 @@ from pandas.api import types
 
 from harmonium.errors import TableError
 from harmonium.table.dates import of_dates
-from harmonium.table.frames import numbers_of, row_of
+from harmonium.table.frames import also, numbers_of, row_of, rows_of
 from harmonium.table.row_weights import total_or_count
+from harmonium.table.stray_words import refuse_stray_words
 from harmonium.table.tally import NOTHING, Tally
 from harmonium.typing import Array
 
@@ -191,6 +192,8 @@ def summarise_column(
     n_rows, n_missing = total_or_count(np.ones(len(series), dtype=bool), weights), total_or_count(missing, weights)
     if role == "ignored":
         return ColumnSummary(series.name, n_rows, n_missing, "text", "object", part=part), None
+    if role is None:
+        refuse_stray_words(series)
     content, kind = _content(series)
     numbers = finite_numbers(series) if content == "numbers" or role == "numeric" else None
     summary = ColumnSummary(series.name, n_rows, n_missing, content, kind, part=part)
@@ -229,11 +232,14 @@ def _content(series: pd.Series) -> tuple[str, str]:
         return content, str(dtype) if content == "text" and ordinary else usual
     text = np.array([isinstance(value, str) for value in series], dtype=bool)
     other = series.notna().to_numpy() & ~np.array([isinstance(value, Real | Decimal) for value in series], dtype=bool)
-    row = row_of(other)
-    if row is None:
+    rows = rows_of(other)
+    if not rows:
         return "numbers", "float64"
+    row, *others = rows
     wrong = "mixes numbers and text" if text.any() else "must hold numbers, text or booleans"
-    raise TableError(f"column {series.name!r} {wrong}; found {series.iloc[row]!r} in row {row}", column=series.name, row=row)
+    raise TableError(
+        f"column {series.name!r} {wrong}; found {series.iloc[row]!r} in row {row}{also(rows)}", column=series.name, row=row, others=others
+    )
 
 
 _DTYPES = (

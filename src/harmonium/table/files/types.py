@@ -14,6 +14,7 @@ __all__ = ["MISSING", "labelled", "usual_types"]
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", ".")
 """What is written for a missing value in CSV and Excel, by R, people, Excel, Python, databases, SAS and Stata. "None" is a word."""
 
+_MIXED = ("mixed", "mixed-integer")  # text and numbers, as pandas calls them
 _LARGEST = 2.0**53  # beyond, not every whole number has a float of its own
 
 
@@ -30,10 +31,19 @@ def _usual(series: pd.Series) -> pd.Series:
         return _whole(series.astype(np.float64))
     if types.is_object_dtype(dtype) or types.is_string_dtype(dtype):
         series = series.astype(object)
+        if types.infer_dtype(series, skipna=True) in _MIXED:
+            series = series.map(_written, na_action="ignore")
         return series.where(series.notna() & (series != ""), None)
     if not hasattr(dtype, "numpy_dtype"):
         return series
     return series if series.isna().any() else series.astype(dtype.numpy_dtype)
+
+
+def _written(value: Any) -> Any:
+    """A number that stands among text as text, as it does in a CSV."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _whole(series: pd.Series) -> pd.Series:
