@@ -33,6 +33,7 @@ __all__ = [
     "IndexWarning",
     "InterruptionWarning",
     "LeakageWarning",
+    "LevelWarning",
     "MetricWarning",
     "ModelFileError",
     "Problem",
@@ -181,6 +182,10 @@ class IndexWarning(HarmoniumWarning):
 
 class LeakageWarning(HarmoniumWarning):
     """A covariate holds what is known only afterwards."""
+
+
+class LevelWarning(HarmoniumWarning):
+    """Two levels of a column look as if they were the same."""
 
 
 class UnseenLevelWarning(HarmoniumWarning):

@@ -212,11 +212,11 @@ def test_any_numbers_survive_the_round_trip(values):
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=2, max_size=15))
-def test_any_text_survives_the_round_trip(values):
+def test_any_text_survives_the_round_trip_but_for_blanks_around_it(values):
     series = pd.Series(values, dtype=object, name="x")
     known = stored_and_read(infer_column(series))
     if known.role != "ignored":
-        assert_series_equal(known.decode(known.encode(series)), series)
+        assert_series_equal(known.decode(known.encode(series)), series.map(str.strip, na_action="ignore").astype(object))
 
 
 def test_a_column_knows_its_unit():

@@ -23,6 +23,7 @@ from harmonium.errors import (
     UnknownEndpointWarning,
     warn,
 )
+from harmonium.table.alike_levels import warn_of_alike_levels
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import reads_as_number
@@ -57,6 +58,7 @@ def check_training_table(
             _warn_of_identifier(frame[column.name])
         elif column.role != "ignored":
             _warn_of_text_among_numbers(frame[column.name])
+            warn_of_alike_levels(frame[column.name], column.levels)
     _warn_of_leaked_times(numbers, y)
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from pandas.api import types
 
 from harmonium.errors import TableError
+from harmonium.table.alike_levels import bare
 from harmonium.table.dates import of_dates
 from harmonium.table.frames import also, numbers_of, row_of, rows_of
 from harmonium.table.row_weights import total_or_count
@@ -206,7 +207,8 @@ def summarise_column(
         return summary, numbers
     if content == "category":
         summary = replace(summary, categories=tuple(_plain(series.name, series.cat.categories)), ordered=bool(series.cat.ordered))
-    return replace(summary, levels=frozenset(_plain(series.name, pd.unique(series.dropna())))), numbers
+    levels = _plain(series.name, pd.unique(series.dropna()))
+    return replace(summary, levels=frozenset(map(bare, levels) if content == "text" else levels)), numbers
 
 
 def _content(series: pd.Series) -> tuple[str, str]:

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import TableError, UnseenLevelWarning, warn
+from harmonium.table.alike_levels import bare
 from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
 from harmonium.table.dates import looks_like_dates, of_dates
 from harmonium.table.frames import as_typed, distinct_values, reads_as_number, row_of
@@ -88,13 +89,13 @@ class Column:
     def encode(self, series: pd.Series, numbers: Array | None = None) -> Array:
         """Values as the unit takes them, NaN where missing; ``numbers`` if they have been read already.
 
-        Levels are compared as Python does: True, 1 and 1.0 are the same, "1" is another.
+        Levels are compared as Python does: True, 1 and 1.0 are the same, "1" is another. Blanks around text do not count.
         """
         if self.scale is not None:
             return self.scale.to_score(finite_numbers(series) if numbers is None else numbers)
         places, distinct = distinct_values(series) if len(series) > _FEW else _places_of_few(series)
         code_of = {level: float(code) for code, level in enumerate(self.levels)}
-        codes: Array = np.array([*(code_of.get(value, np.nan) for value in distinct), np.nan])[places]
+        codes: Array = np.array([*(code_of.get(value, code_of.get(bare(value), np.nan)) for value in distinct), np.nan])[places]
         unseen = np.isnan(codes) & (places >= 0)
         row = row_of(unseen)
         if row is not None:

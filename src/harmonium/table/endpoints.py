@@ -108,16 +108,7 @@ def endpoints(table: Any, /, *, terminal: Any = None, unit: Any = None, **defini
     0        8.0   8.0  12.0   inf     True
     1       30.5   inf  30.5  30.5     True
 
-    Survival from surgery on, in months, from dates:
-
-    >>> df = pd.DataFrame({"surgery": ["2019-03-01", "2019-05-31"], "seen": ["2020-03-01", "2019-12-01"], "dead": [0, 1]})
-    >>> endpoints(df, os={"from": "surgery", "to": "seen", "event": "dead", "unit": "months"}).round(1)
-         os
-      lower upper    unit
-    0  12.0   inf  months
-    1   6.0   6.0  months
-
-    A date of recurrence only for those who had one, and a last visit for all:
+    From dates, in months; there is a date of recurrence only for those who had one, and a last visit for all:
 
     >>> df = pd.DataFrame({"surgery": ["2019-03-01"] * 2, "relapse": ["2019-09-01", None], "seen": ["2021-03-01"] * 2, "relapsed": [1, 0]})
     >>> relapse = {"from": "surgery", "to": "relapse", "event": "relapsed", "until": "seen", "unit": "months"}

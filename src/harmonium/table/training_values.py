@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harmonium.table.alike_levels import bare
 from harmonium.table.columns import Column
 from harmonium.table.frames import as_typed
 
@@ -70,6 +71,7 @@ class TrainingValues:
 
 def _level(value: Any, levels: tuple[Any, ...]) -> Any:
     """The level that a value is, or None."""
+    value = bare(value)
     for level in levels:
         if value == level or str(value) == str(level):
             return level

@@ -14,7 +14,7 @@ __all__ = ["MISSING", "labelled", "usual_types"]
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", ".")
 """What is written for a missing value in CSV and Excel, by R, people, Excel, Python, databases, SAS and Stata. "None" is a word."""
 
-_MIXED = ("mixed", "mixed-integer")  # text and numbers, as pandas calls them
+_TEXT = ("string", "mixed", "mixed-integer")  # possibly with numbers, as pandas calls it
 _LARGEST = 2.0**53  # beyond, not every whole number has a float of its own
 
 
@@ -31,8 +31,9 @@ def _usual(series: pd.Series) -> pd.Series:
         return _whole(series.astype(np.float64))
     if types.is_object_dtype(dtype) or types.is_string_dtype(dtype):
         series = series.astype(object)
-        if types.infer_dtype(series, skipna=True) in _MIXED:
-            series = series.map(_written, na_action="ignore")
+        if types.infer_dtype(series, skipna=True) in _TEXT:
+            written = {value: _written(value) for value in series.dropna().unique()}
+            series = series.map(written)
         return series.where(series.notna() & (series != ""), None)
     if not hasattr(dtype, "numpy_dtype"):
         return series
@@ -40,7 +41,9 @@ def _usual(series: pd.Series) -> pd.Series:
 
 
 def _written(value: Any) -> Any:
-    """A number that stands among text as text, as it does in a CSV."""
+    """Text without blanks around it; a number that stands among text as text, as it does in a CSV."""
+    if isinstance(value, str):
+        return value.strip()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
