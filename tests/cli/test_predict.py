@@ -66,6 +66,14 @@ def test_what_is_given_and_landmarks(run, csv, model_file, model, X, y):
     assert list(found.columns) == ["os_risk", "os_survival_36"]
 
 
+def test_without_times_there_are_three_and_the_median(run, csv, model_file, model, X):
+    done = run("predict", model_file, csv, "-e", "os")
+    assert done.err == "without --times: survival at 25, 50, 75\n"
+    found = pd.read_csv(io.StringIO(done.out), float_precision="round_trip")
+    assert list(found.columns) == ["os_risk", "os_survival_25", "os_survival_50", "os_survival_75", "os_median"]
+    np.testing.assert_allclose(found["os_survival_50"], model.prognosis(X).survival("os", [50.0])[:, 0], rtol=1e-12)
+
+
 def test_standard_output_holds_the_table_and_nothing_else(run, csv, model_file):
     done = run("predict", model_file, csv, "--times", 12)
     assert len(pd.read_csv(io.StringIO(done.out))) == 200
@@ -73,8 +81,8 @@ def test_standard_output_holds_the_table_and_nothing_else(run, csv, model_file):
 
 
 def test_json_and_quiet(run, csv, model_file, tmp_path):
-    done = run("predict", model_file, csv, "-e", "os", "-o", tmp_path / "out.csv", "--json")
-    assert json.loads(done.out) == {"output": str(tmp_path / "out.csv"), "rows": 200, "columns": ["os_risk"]}
+    done = run("predict", model_file, csv, "-e", "os", "--median", "-o", tmp_path / "out.csv", "--json")
+    assert json.loads(done.out) == {"output": str(tmp_path / "out.csv"), "rows": 200, "columns": ["os_risk", "os_median"]}
     assert run("predict", model_file, csv, "-o", tmp_path / "out.csv", "--force", "--quiet") == (0, "", "")
 
 
@@ -91,7 +99,7 @@ def coded(run, tmp_path):
 
 def risks(run, model_file, frame, path):
     frame.to_csv(path, index=False)
-    done = run("predict", model_file, path)
+    done = run("predict", model_file, path, "--median")
     return pd.read_csv(io.StringIO(done.out))["os_risk"].to_numpy(), done.err
 
 
@@ -155,7 +163,7 @@ def test_an_interruption_leaves_nothing_behind(run, csv, model_file, tmp_path, m
     monkeypatch.setattr(Prognosis, "risk", risk)
     for ending in ("csv", "parquet"):
         calls.clear()
-        done = run("predict", model_file, csv, "-e", "os", "-o", tmp_path / f"out.{ending}")
+        done = run("predict", model_file, csv, "-e", "os", "--median", "-o", tmp_path / f"out.{ending}")
         assert done == (130, "", "interrupted\n")
         assert list(tmp_path.iterdir()) == []
 

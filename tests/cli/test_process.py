@@ -79,9 +79,9 @@ def test_a_predict_that_is_killed_leaves_no_output(large, model_file, tmp_path, 
 
 
 def test_a_reader_that_has_enough_is_no_error(large, model_file, tmp_path):
-    command = [*COMMAND, "predict", model_file, large]
+    command = [*COMMAND, "predict", model_file, large, "--median"]
     with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "os_risk,rfs_risk\n"
+        assert process.stdout.readline() == "os_risk,os_median,rfs_risk,rfs_median\n"
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1

@@ -66,6 +66,12 @@ def test_explain_asks_what_python_asks(model, table, capsys):
     assert found["rows"][0]["prediction"] == own["prediction"] == pytest.approx(happened[0, 0], abs=1e-12)
 
 
+def test_evaluate_takes_the_options_of_fit_and_refuses_others(model, table, capsys):
+    assert main(["evaluate", str(model), str(table), *ENDPOINTS, "--terminal", "death", "-q"]) == 0
+    assert main(["evaluate", str(model), str(table), *ENDPOINTS, "--terminal", "none"]) == 2
+    assert "the model was fitted with --terminal death, and keeps to it; found --terminal none" in capsys.readouterr().err
+
+
 def test_evaluate_judges_incidences(model, table, capsys):
     assert main(["evaluate", str(model), str(table), *ENDPOINTS, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["endpoints"]

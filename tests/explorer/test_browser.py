@@ -94,8 +94,11 @@ def test_a_recurrence_changes_the_median_as_the_library_says(visit, address, mod
     sync_api.expect(page.locator("#change")).to_have_text(f"rfs event at 8 months: median os {before} → {after} months")
     page.get_by_label("age", exact=True).fill("seventy")
     sync_api.expect(page.locator("#patient-message")).to_have_text("age must be a number; found 'seventy'")
+    for place in ("#patient-figure", "#medians", "#change"):  # those of another patient
+        sync_api.expect(page.locator(place)).to_be_hidden()
     page.get_by_role("button", name="Everything unknown").click()
     sync_api.expect(page.locator("#patient-message")).to_have_text("")
+    sync_api.expect(page.locator("#patient-figure")).to_be_visible()
     sync_api.expect(page.locator("#change")).to_contain_text("everything unknown")
     assert page.get_by_label("stage", exact=True).input_value() == ""
 

@@ -10,6 +10,7 @@ from harmonium.explorer.answers import bands_of, curves_of, reasons_of, scenario
 from harmonium.explorer.app import make_app
 from harmonium.explorer.cohort import cohort_answers, forms_of
 from harmonium.explorer.schema import Schema
+from harmonium.explorer.tabs import model as model_tab
 from harmonium.explorer.validation import Patient, parse_form
 
 from .conftest import Page
@@ -158,3 +159,18 @@ def test_reasons_speak_of_what_the_curve_shows(ordered_model, schema, page):
     worse = reasons.prediction > reasons.average
     (colour,) = figures.reasons_figure(reasons)["data"][0]["marker"]["color"]
     assert colour == figures.COLOURS[1 if worse else 0]
+
+
+def test_metrics_that_are_not_defined_are_dashes(ordered_model, schema):
+    scores = {name: {"concordance": 0.61, "d_calibration_p": p} for name, p in (("recurrence", np.nan), ("death", 0.745))}
+    shown = str(model_tab.layout(ordered_model.with_evaluation("5-fold cross-validation", scores), schema))
+    assert "nan" not in shown
+    assert shown.count("'–'") == 1
+    assert "'0.745'" in shown
+
+
+def test_the_toolbar_stands_in_a_margin_of_its_own(ordered_model, schema):
+    curves = curves_of(ordered_model, schema, [Patient.unknown(schema)])
+    layout = figures.patient_figure(schema, curves, curves)["layout"]
+    assert layout["modebar"]["orientation"] == "v"
+    assert layout["margin"]["r"] >= 40  # the toolbar's width is 24

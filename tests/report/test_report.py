@@ -238,8 +238,8 @@ def test_every_number_of_a_report_is_one_that_the_library_answers():
         assert shown == f"{ends[0]} [{ends[1]} to {ends[2]}]"
         assert found[name, "age", "importance"] == f"{1000.0 * age['importance']:.0f}"
     three = profiles_by(model.encoding_.modelled, X, model.prognosis(X).risk("death"))
-    low = model.prognosis(three[:1]).cumulative_incidence("death", [60.0], interval=0.95)
-    shown = found["Predicted, with 95% intervals", "death within 60 months", "low risk"]
+    low = model.prognosis(three[:1]).cumulative_incidence("death", [72.0], interval=0.95)
+    shown = found["Predicted, with 95% intervals", "death within 72 months", "low risk"]
     assert shown == "{:.0f}% [{:.0f} to {:.0f}]".format(*(100.0 * float(part[0, 0]) for part in low))
 
 

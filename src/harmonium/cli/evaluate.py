@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harmonium.cli.options import Data, EndpointColumns, Jobs, Json, Model, Quiet, Weights, flag, numbers
+from harmonium.cli.options import Data, EndpointColumns, Ends, Jobs, Json, Model, Quiet, Weights, flag, numbers
 from harmonium.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def run(
     model_file: Model,
     data: Data,
     endpoint: EndpointColumns,
+    ends: Ends = None,
     times: Annotated[
         str | None,
         typer.Option(
@@ -52,7 +53,7 @@ def run(
     predicted probabilities are off), and the mean log-likelihood per row; ± is a standard error.
     Rows that were used for training flatter the model. Endpoints are written as for fit (see harmonium fit --help).
     """
-    from harmonium.cli.problems import endpoints_beside, weights_in
+    from harmonium.cli.problems import agree_on_terminal, endpoints_beside, weights_in
     from harmonium.model.storage import read_contents
     from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
@@ -61,6 +62,7 @@ def run(
     terminal: Terminal = context.obj
     asked = "central" if times is None else list(numbers("--times", times).values())
     contents = read_contents(model_file)
+    agree_on_terminal(contents.encoding, ends)
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns, contents.encoding)
     require_endpoints(reader.names, contents.encoding.endpoint_names)

@@ -115,12 +115,13 @@ def calibration(
     time: Annotated[float, typer.Option("--time", metavar="TIME", help="By when the event is predicted.", show_default=False)],
     output: Figure,
     groups: Annotated[int, typer.Option("--groups", metavar="NUMBER", min=1, help="Of rows with similar predictions.")] = 5,
+    ends: Ends = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw predicted against observed probabilities of an event by some time; rows that were used for training flatter the model."""
     _check(output, force, data)
-    reader, model, X, y = _beside_outcomes(context.obj, model_file, data, endpoint)
+    reader, model, X, y = _beside_outcomes(context.obj, model_file, data, endpoint, ends)
 
     def draw() -> Any:
         from harmonium import plots
@@ -138,6 +139,7 @@ def incidence(
     output: Figure,
     groups: Annotated[int, typer.Option("--groups", metavar="NUMBER", min=1, help="Of rows with similar predictions.")] = 3,
     until: Until = None,
+    ends: Ends = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -146,7 +148,7 @@ def incidence(
     Rows that were used for training flatter the model. Name all endpoints: those with the terminal event count.
     """
     _check(output, force, data)
-    reader, model, X, y = _beside_outcomes(context.obj, model_file, data, endpoint)
+    reader, model, X, y = _beside_outcomes(context.obj, model_file, data, endpoint, ends)
 
     def draw() -> Any:
         from harmonium import plots
@@ -156,15 +158,18 @@ def incidence(
     _write(context.obj, draw, output, force)
 
 
-def _beside_outcomes(terminal: Terminal, model_file: Path, data: Path, endpoint: list[str]) -> tuple[Any, Callable[[], Any], Any, Any]:
+def _beside_outcomes(
+    terminal: Terminal, model_file: Path, data: Path, endpoint: list[str], ends: list[str] | None
+) -> tuple[Any, Callable[[], Any], Any, Any]:
     """Endpoints that were named, the model, which takes longer to make than all messages, and both tables."""
-    from harmonium.cli.problems import endpoints_beside
+    from harmonium.cli.problems import agree_on_terminal, endpoints_beside
     from harmonium.model.storage import read_contents
     from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
     from harmonium.table.files.opening import open_table
     from harmonium.table.training_values import TrainingValues
 
     contents = read_contents(model_file)
+    agree_on_terminal(contents.encoding, ends)
     table = open_table(data)
     reader = EndpointReader(endpoint, table.columns, contents.encoding)
     require_endpoints(reader.names, contents.encoding.endpoint_names)

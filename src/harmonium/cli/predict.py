@@ -37,9 +37,16 @@ def run(
         typer.Option("--endpoint", "-e", metavar="NAME", help="What to predict; may be repeated.", show_default="all endpoints"),
     ] = None,
     times: Annotated[
-        str | None, typer.Option("--times", "-t", metavar="T,T,...", help="Times at which to predict survival.", show_default=False)
+        str | None,
+        typer.Option(
+            "--times",
+            "-t",
+            metavar="T,T,...",
+            help="Times at which to predict survival.",
+            show_default="three times within follow-up, unless there is --median",
+        ),
     ] = None,
-    median: Annotated[bool, flag("--median", help="Also predict the median event time.")] = False,
+    median: Annotated[bool, flag("--median", help="Also predict the median event time, as without --times.")] = False,
     interval: Annotated[
         float | None,
         typer.Option("--interval", metavar="P", help="Also write intervals of this probability, such as 0.95.", show_default=False),
@@ -66,8 +73,9 @@ def run(
     """Predict risk, survival and median event times for the rows of a table.
 
     Writes, for each endpoint NAME: NAME_risk (higher means sooner), NAME_survival_T for each of the times, and NAME_median. Where an
-    endpoint is terminal, NAME_incidence_T, the probability that the event has happened until T, and the probability of every state. With
-    --interval, every number has a _lower and an _upper beside it. The table is read and written in parts, so it may be larger than memory.
+    endpoint is terminal, NAME_incidence_T, the probability that the event has happened until T, and the probability of every state. If
+    neither --times nor --median is given, there are three round times and the median, and a line says which. With --interval, every number
+    has a _lower and an _upper beside it. The table is read and written in parts, so it may be larger than memory.
 
     With --given, what is already known of the endpoints is used. Columns are written as for fit (see harmonium fit --help). With
     --landmark T, predictions are made as if at T: anything observed later is ignored.
@@ -98,6 +106,9 @@ def run(
     from harmonium.model.loading import model_in  # takes longer than all messages above
 
     model = model_in(contents, jobs)
+    unsaid = times is None and not median
+    if unsaid:
+        asked, median = _usual(model), True
 
     n_rows, written = 0, []
     with terminal.progress("predicting", shown=output != "-") as advance, table_writer(output, force) as write:
@@ -115,7 +126,24 @@ def run(
             advance(part.fraction)
         known.check()
     terminal.warn(*covariates.unseen)
+    if unsaid:
+        _say_when(terminal, model, asked)
     terminal.wrote(output, n_rows, written)
+
+
+def _usual(model: Any) -> dict[str, float]:
+    """Times at which people who name none get an answer."""
+    from harmonium.model.usual_question import usual_times
+
+    return {f"{time:g}": time for time in usual_times(model.encoding)}
+
+
+def _say_when(terminal: Terminal, model: Any, times: dict[str, float]) -> None:
+    from harmonium.model.usual_question import usual_measure
+
+    unit = model.encoding.unit
+    if times:
+        terminal.note(f"without --times: {usual_measure(model.encoding)} at {', '.join(times)}{f' {unit}' if unit else ''}")
 
 
 def _answers(

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from harmonium.table.endpoint_columns import EndpointReader
     from harmonium.table.files.formats import TableFile
 
-__all__ = ["endpoints_beside", "groups_in", "refuse_incomplete", "training_rows", "weights_in"]
+__all__ = ["agree_on_terminal", "endpoints_beside", "groups_in", "refuse_incomplete", "training_rows", "weights_in"]
+
+
+def agree_on_terminal(encoding: Encoding, ends: list[str] | None) -> None:
+    """Refuse other terminal endpoints than the model has; those it has may be named, as for fit."""
+    own = () if encoding.episodes is None else encoding.episodes.course.terminal
+    if ends is not None and set(ends) != (set(own) or {"none"}):
+        said = " ".join(f"--terminal {name}" for name in own or ("none",))
+        raise ValueError(f"the model was fitted with {said}, and keeps to it; found --terminal {', '.join(ends)}")
 
 
 def refuse_incomplete(table: TableFile, reader: EndpointReader, drop: list[str], roles: Mapping[str, str]) -> None:

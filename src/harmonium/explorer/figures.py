@@ -44,7 +44,7 @@ CONFIG: dict[str, Any] = {
     "responsive": True,
     "showSendToCloud": False,
     "showEditInChartStudio": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud"],
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "sendDataToCloud"],
     "toImageButtonOptions": {"format": "svg"},
 }
 
@@ -131,7 +131,7 @@ def reasons_figure(reasons: Reasons) -> Figure:
         "marker": {"color": [COLOURS[0] if better * value >= 0.0 else COLOURS[1] for value in values]},
         "hoverinfo": "skip",
     }
-    reach = 1.25 * max(1.0, *(abs(value) for value in values))
+    reach = 1.6 * max(1.0, *(abs(value) for value in values))
     layout = {
         **_LAYOUT,
         "height": 110 + 28 * len(values),
@@ -198,7 +198,7 @@ def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str)
     layout = {
         **_LAYOUT,
         "hovermode": "closest",
-        "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
+        "margin": {"l": 60, "r": 40, "t": 10, "b": 50},
         "xaxis": {**_AXIS, "title": {"text": f"time of {names[0]}{in_unit}"}, "range": [0, float(first[-1])], "domain": [0.0, 0.78]},
         "yaxis": {**_AXIS, "title": {"text": f"time of {names[1]}{in_unit}"}, "range": [0, float(second[-1])], "domain": [0.0, 0.76]},
         "xaxis2": {**small, "domain": [0.8, 1.0]},
@@ -234,6 +234,7 @@ def fields_figure(fields: pd.DataFrame) -> Figure:
         "hovermode": "closest",
         "height": 90 + 22 * len(labels),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
+        "modebar": {**_TOOLS, "orientation": "h"},
         "xaxis": {"side": "top", "tickvals": heat["x"], "ticktext": [f"h{j}" for j in heat["x"]], "tickangle": 0, "fixedrange": True},
         "yaxis": {"autorange": "reversed", "tickvals": heat["y"], "ticktext": labels, "automargin": True, "fixedrange": True},
     }
@@ -241,11 +242,13 @@ def fields_figure(fields: pd.DataFrame) -> Figure:
 
 
 _AXIS = {"gridcolor": GRID, "zeroline": False, "linecolor": INK, "ticks": "outside", "automargin": True}
+_TOOLS = {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": INK}
 _LAYOUT: Figure = {
     "font": {"family": _FONT, "size": 14, "color": INK},
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "#ffffff",
-    "margin": {"l": 60, "r": 15, "t": 10, "b": 50},
+    "margin": {"l": 60, "r": 40, "t": 10, "b": 50},
+    "modebar": {**_TOOLS, "orientation": "v"},  # in the right margin, where it covers neither legend nor curves
     "hovermode": "x unified",
     "uirevision": "stays",
     "legend": {"orientation": "h", "x": 0.0, "y": 1.02, "yanchor": "bottom"},

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harmonium.numerics.round_times import round_times
 from harmonium.table.columns import Column
 from harmonium.table.course import Course
 from harmonium.typing import Array
@@ -70,10 +71,7 @@ class Schema:
         >>> Schema((), ("os",), (96.1,), "months").round_times
         array([20., 40., 60., 80.])
         """
-        rough = self.end / 5.0
-        power = 10.0 ** np.floor(np.log10(rough))
-        step = power * next(k for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= rough * (1.0 - 1e-9))
-        return np.arange(step, self.end * (1.0 + 1e-9), step)
+        return np.array(round_times(self.end))
 
     @property
     def time_label(self) -> str:

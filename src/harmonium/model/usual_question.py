@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from harmonium.model.prognosis import endpoint_place
+from harmonium.numerics.round_times import three_times
 from harmonium.table.encoding import Encoding
 
-__all__ = ["usual_measure", "usual_time"]
+__all__ = ["usual_measure", "usual_time", "usual_times"]
 
 
 def usual_measure(encoding: Encoding) -> Literal["survival", "incidence"]:
@@ -25,3 +26,10 @@ def usual_time(encoding: Encoding, endpoint: Any = None) -> float:
     if not times.size:
         raise ValueError(f"no event of {encoding.endpoint_names[places[0]]!r} was seen in training; state a time")
     return float(np.median(times))
+
+
+def usual_times(encoding: Encoding) -> list[float]:
+    """Three round times until the last that was observed of any endpoint; none if nothing was."""
+    ends = [endpoint.follow_up.last for endpoint in encoding.endpoints]
+    known = [end for end in ends if 0.0 < end < np.inf]
+    return three_times(max(known), encoding.unit) if known else []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-__all__ = ["SQUARE", "WIDE", "drawn", "in_unit", "round_times", "signed", "time_label"]
+__all__ = ["SQUARE", "WIDE", "drawn", "in_unit", "signed", "time_label"]
 
 WIDE, SQUARE = 5.8, 3.8
 """Widths of figures in inches: all have letters of one size, on paper, on a screen and, made smaller, on a phone."""
@@ -56,17 +56,3 @@ def signed(value: float, digits: int) -> str:
     """
     shown = f"{value:+.{digits}f}"
     return shown.replace("-", "−") if float(shown) else shown[1:]
-
-
-def round_times(end: float, most: int = 5) -> list[float]:
-    """At most ``most`` equally spaced times with round numbers until a time.
-
-    Examples
-    --------
-    >>> round_times(96.1)
-    [20.0, 40.0, 60.0, 80.0]
-    """
-    rough = end / most
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = float(power * next(k for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= rough * (1.0 - 1e-9)))
-    return [float(time) for time in np.arange(step, end * (1.0 + 1e-9), step)]

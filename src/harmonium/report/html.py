@@ -26,7 +26,7 @@ td.number, th.number { text-align: right; }
 figure { margin: 1.5rem 0; break-inside: avoid; } figure img { max-width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #444; }
 .wide { overflow-x: auto; } footer { margin-top: 3rem; font-size: .85rem; color: #555; }
-@media (max-width: 600px) { body { padding: .8rem; font-size: 15px; } table { font-size: .78rem; } th, td { padding-right: .45rem; } }
+@media (max-width: 600px) { body { padding: .8rem; font-size: 15px; } table { font-size: .74rem; } th, td { padding-right: .3rem; } }
 @media print {
   @page { size: A4; margin: 16mm 15mm; }
   body { font-size: 10pt; padding: 0; max-width: none; } h1 { font-size: 16pt; } h2 { font-size: 12.5pt; margin-top: 1.4rem; }

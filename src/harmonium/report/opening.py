@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from harmonium.metrics.competing import competing, is_prevented
+from harmonium.numerics.round_times import round_times
 from harmonium.plots.estimate import KaplanMeier
-from harmonium.report.drawing import in_unit, round_times
+from harmonium.report.drawing import in_unit
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.learned_endpoint import LearnedEndpoint

@@ -84,7 +84,7 @@ def _readable(scores: pd.DataFrame) -> pd.DataFrame:
         "concordance_ipcw": "Uno's C",
         "integrated_brier_score": "IBS",
         "kaplan_meier_ibs": "IBS, one curve for all",
-        "d_calibration_p": "D-calibration p",
+        "d_calibration_p": "D-cal. p",
     }
     out = {"endpoint": [str(name) for name in scores.index], "rows": scores["rows"].to_list(), "events": scores["events"].to_list()}
     for name, title in titles.items():

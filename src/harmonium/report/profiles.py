@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from harmonium import plots
+from harmonium.numerics.round_times import three_times
 from harmonium.report.document import Document
-from harmonium.report.drawing import WIDE, drawn, in_unit, round_times, time_label
+from harmonium.report.drawing import WIDE, drawn, in_unit, time_label
 from harmonium.report.thirds import THIRDS, thirds
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import parse_endpoints
@@ -20,7 +21,6 @@ from harmonium.typing import Array
 __all__ = ["predicted_of", "profiles_by", "three_profiles"]
 
 _LEVEL = 0.95
-_MOST_TIMES = 3
 
 
 def three_profiles(page: Document, model: Any, X: pd.DataFrame, y: pd.DataFrame, unit: str = "") -> None:
@@ -59,7 +59,7 @@ def predicted_of(model: Any, three: pd.DataFrame, names: list[str], unit: str) -
     for endpoint in model.encoding.endpoints:
         if endpoint.name not in names:
             continue
-        times = _a_few(endpoint.follow_up.last)
+        times = three_times(endpoint.follow_up.last, unit)
         if ordered:
             found = prognosis.cumulative_incidence(endpoint.name, times, interval=level)
         else:
@@ -74,12 +74,6 @@ def predicted_of(model: Any, three: pd.DataFrame, names: list[str], unit: str) -
 
 def _caption(model: Any) -> str:
     return "Predicted" if model.spread is None else f"Predicted, with {_LEVEL:.0%} intervals"
-
-
-def _a_few(last: float) -> list[float]:
-    """Round times until the last that was observed."""
-    times = round_times(last)
-    return times[:: max(1, -(-len(times) // _MOST_TIMES))]
 
 
 def _per_cent(parts: list[float]) -> str:

@@ -48,6 +48,7 @@ def layout(schema: Schema) -> html.Div:
             message("patient-message"),
             html.Ul([], id="patient-hints", className="hints"),
             graph("patient-figure", "Survival curves of all endpoints; medians are in the table below", class_name="figure tall"),
+            message("bands-message"),
             html.P(f"Shaded, a moment later: {BAND:.0%} intervals of this patient's curves, time by time.", className="note"),
             html.Div(id="medians"),
             html.Div([html.Span("Keep as a scenario:"), *copy], className="buttons"),
@@ -147,7 +148,7 @@ def register(app: Dash, model: Any, schema: Schema, cohort: Curves) -> None:
 
     @app.callback(
         Output("patient-figure", "figure", allow_duplicate=True),
-        Output("patient-message", "children", allow_duplicate=True),
+        Output("bands-message", "children"),
         Input("settled", "data"),
         prevent_initial_call=True,
     )
