@@ -72,7 +72,7 @@ def effects(table: pd.DataFrame, *, measure: str = "difference", unit: str | Non
     ax.set_xlabel(f"{label} {until[endpoints[0]]}" if same else label, loc="right")  # long names leave little room below the axes
     only_two_spines(ax)
     if len(endpoints) > 1:
-        ax.legend(frameon=False, fontsize=SMALL, loc="best")
+        ax.legend(frameon=False, fontsize=SMALL, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.1)  # above lines
     return ax
 
 
