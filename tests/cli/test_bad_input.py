@@ -77,6 +77,7 @@ COMMANDS = {
     "an unknown time scale": ([*FIT, *OS, "--time-scale", "lin"], "--time-scale"),
     "too many units for the exact trainer": ([*FIT, *OS, "--trainer", "exact", "--hidden", 20, "--json"], "up to 14 hidden units"),
     "a negative number of units": ([*FIT, *OS, "--hidden", -1], "--hidden"),
+    "a report of another ending": ([*FIT, *OS, "--report", "new.pdf"], "for a PDF, print the .html in a browser"),
     "a model file of another ending": (["fit", "data.csv", *OS, "-o", "new.csv"], "must end with .harmonium"),
     "an output that exists": ([*PREDICT[:-1], "data.parquet"], "data.parquet exists", "--force"),
     "a model that exists": (["fit", "data.csv", *OS, "-o", "model.harmonium"], "model.harmonium exists"),

@@ -91,12 +91,12 @@ def test_the_command_prints_the_table_and_the_same_as_json(run, csv, tmp_path):
     command = ["compare", csv, *UNORDERED, "--drop", "patient", "--folds", 2, "--rivals", tmp_path / "more.py"]
     done = run(*command)
     assert (done.code, done.err) == (0, "")
-    for text in ("2-fold cross-validation", "gain in C-index", "harmonium", "Cox", "Kaplan-Meier", "nothing"):
+    for text in ("2-fold cross-validation", "gain in C-index", "harmonium", "Cox", "one curve for all", "nothing"):
         assert text in done.out
     found = json.loads(run(*command, "--json").out)
     assert list(found["endpoints"]) == ["os", "rfs"]
     own = found["endpoints"]["os"]
-    assert own["nothing"]["integrated_brier_score"] == own["Kaplan-Meier"]["integrated_brier_score"]
+    assert own["nothing"]["integrated_brier_score"] == own["one curve for all"]["integrated_brier_score"]
     assert own["Cox"]["concordance_gain_lower"] < own["Cox"]["concordance_gain"] < own["Cox"]["concordance_gain_upper"]
     assert f"{own['Cox']['concordance']:.4f}" in done.out
 

@@ -66,6 +66,14 @@ def test_explain_asks_what_python_asks(model, table, capsys):
     assert found["rows"][0]["prediction"] == own["prediction"] == pytest.approx(happened[0, 0], abs=1e-12)
 
 
+def test_several_endpoints_are_explained_at_the_median_of_all_their_times(model, table):
+    fitted, one = hm.load(model), pd.read_csv(table)[["age"]][:1]
+    time = float(np.median(np.concatenate([own.event_times for own in fitted.encoding.endpoints])))
+    first = ("recurrence", "death")
+    found = fitted.explain(one, endpoint=first)["contribution"].droplevel("row")
+    assert found["prediction"] == pytest.approx(fitted.predict_cumulative_incidence(one, endpoint=first, times=[time])[0, 0], abs=1e-12)
+
+
 def test_evaluate_takes_the_options_of_fit_and_refuses_others(model, table, capsys):
     assert main(["evaluate", str(model), str(table), *ENDPOINTS, "--terminal", "death", "-q"]) == 0
     assert main(["evaluate", str(model), str(table), *ENDPOINTS, "--terminal", "none"]) == 2

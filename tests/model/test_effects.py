@@ -155,3 +155,9 @@ def test_many_columns_are_explained_by_drawn_orders():
 def test_states_are_not_explained(model, study):
     with pytest.raises(ValueError, match="several numbers"):
         model.explain(study[0][:1], measure="states", time=10.0)
+
+
+def test_the_default_is_survival_at_the_median_event_time(model, study):
+    times = model.encoding_.endpoints[0].event_times
+    by_default = model.explain(study[0][:1])
+    pd.testing.assert_frame_equal(by_default, model.explain(study[0][:1], measure="survival", time=float(np.median(times))))

@@ -46,13 +46,14 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Compare a harmonium with Cox regression and Kaplan–Meier in cross-validation, all of them on the same folds.
+    """Compare a harmonium with Cox regression and one curve for everybody in cross-validation, all of them on the same folds.
 
     For each endpoint and model: Harrell's C-index and the integrated Brier score (IBS) of predictions for rows that were left out of the
     fit; ± is a standard error. The gain is how much better the harmonium is, subject by subject, with a 95 % interval: if it holds 0, the
     table does not tell which is better. Endpoints are written as for fit (see harmonium fit --help).
 
-    Cox regression needs lifelines (the extra bench); it gets means in place of missing values. Other models, such as the random survival
+    The curve is Kaplan and Meier's or, where a terminal event may prevent an endpoint, Aalen and Johansen's. Cox regression needs lifelines
+    (the extra bench); it gets means in place of missing values. Other models, such as the random survival
     forest of scikit-survival, come from a file: benchmarks/forest.py is one.
     """
     from harmonium.cli.fit import pair, training_table

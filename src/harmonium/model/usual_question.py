@@ -29,7 +29,7 @@ def usual_time(encoding: Encoding, endpoint: Any = None) -> float:
 
 
 def usual_times(encoding: Encoding) -> list[float]:
-    """Three round times until the last that was observed of any endpoint; none if nothing was."""
+    """Three round times, at which something was observed of every endpoint; none if nothing was of any."""
     ends = [endpoint.follow_up.last for endpoint in encoding.endpoints]
     known = [end for end in ends if 0.0 < end < np.inf]
-    return three_times(max(known), encoding.unit) if known else []
+    return three_times(min(known), encoding.unit) if known else []

@@ -32,9 +32,9 @@ _METRICS = ("concordance", "integrated_brier_score")
 
 
 def usual_models(roles: Mapping[Any, str] | None = None, **settings: Any) -> dict[str, Any]:
-    """A harmonium with some settings, Cox regression and Kaplan-Meier, by name."""
+    """A harmonium with some settings, Cox regression and one curve for everybody, by name."""
     own = SurvivalHarmonium(roles=roles, **{"random_state": 0, **settings})
-    return {"harmonium": own, "Cox": Cox(dict(roles or {})), "Kaplan-Meier": KaplanMeier()}
+    return {"harmonium": own, "Cox": Cox(dict(roles or {})), "one curve for all": KaplanMeier()}
 
 
 def compare(
@@ -60,7 +60,8 @@ def compare(
         Names, and objects with ``fit(X, y)``, which returns a fitted model; the first is that with which the others are compared. A model
         answers ``prognosis(X)`` with ``risk(endpoint)`` and ``survival(endpoint, times)``, or ``predict(X, endpoint=)`` and
         ``predict_survival_function(X, endpoint=, times=, return_array=True)``. By default a harmonium, Cox regression (lifelines, lightly
-        penalised, missing values replaced by means) and Kaplan-Meier.
+        penalised, missing values replaced by means) and one curve for everybody: Kaplan and Meier's or, where a terminal event may prevent
+        an endpoint, Aalen and Johansen's.
     n_folds : int
     times : "central" or array_like
         Over which the Brier score is integrated, as in :func:`harmonium.evaluate`.
