@@ -23,7 +23,7 @@ _METRICS = {
     "concordance_ipcw": "Uno's C",
     "integrated_brier_score": "IBS",
     "kaplan_meier_ibs": "IBS, one curve for all",
-    "d_calibration_p": "D-calibration p",
+    "d_calibration_p": "D-cal. p",
 }
 
 
