@@ -217,6 +217,7 @@ def test_clone_and_parameters():
     assert "<div" in model._repr_html_()
 
 
+@pytest.mark.filterwarnings("ignore::harmonium.errors.RangeWarning")  # a body mass index of 393 is in one of the folds
 def test_cross_validation_on_several_endpoints(nvalt8):
     scores = cross_validate(hm.SurvivalHarmonium(**QUICK), *nvalt8, cv=KFold(3, shuffle=True, random_state=0), error_score="raise")
     assert np.isfinite(scores["test_score"]).all()

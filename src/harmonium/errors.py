@@ -37,6 +37,7 @@ __all__ = [
     "MetricWarning",
     "ModelFileError",
     "Problem",
+    "RangeWarning",
     "SamplingWarning",
     "TableError",
     "TextWarning",
@@ -182,6 +183,10 @@ class IndexWarning(HarmoniumWarning):
 
 class LeakageWarning(HarmoniumWarning):
     """A covariate holds what is known only afterwards."""
+
+
+class RangeWarning(HarmoniumWarning):
+    """A value lies far from all that training has seen."""
 
 
 class LevelWarning(HarmoniumWarning):

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from harmonium.errors import UnseenLevelWarning, silenced
+from harmonium.errors import RangeWarning, UnseenLevelWarning, silenced
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.observed import mean_of
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
@@ -195,7 +195,7 @@ def _out_of_fold(
     for objective in objectives:
         recipe = _recipe(base, n_hidden=n_hidden, objective=objective)
         model, _ = fit_model(recipe, table, start=model, random_state=base.random_state, n_jobs=base.n_jobs)
-        with silenced(UnseenLevelWarning):  # a fold may lack a rare level
+        with silenced(UnseenLevelWarning, RangeWarning):  # a fold may lack a rare level, or a large value
             columns.append(model.log_likelihood(test[0], test[1]))
     return np.column_stack(columns)
 

@@ -184,6 +184,7 @@ def test_a_warning_of_the_library_is_one_line(run, study, tmp_path):
     assert run("fit", tmp_path / "constant.csv", *UNORDERED, *SMALL, "-o", tmp_path / "quiet.harmonium", "--quiet")[1:] == ("", "")
 
 
+@pytest.mark.filterwarnings("ignore::harmonium.errors.RangeWarning")  # a body mass index of 393 has weight zero
 class TestWeights:
     """``--weights`` and ``--groups``: columns beside the covariates."""
 

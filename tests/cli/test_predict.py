@@ -183,3 +183,10 @@ def test_what_is_not_given_and_what_is_extrapolated_is_said(run, csv, model_file
     )
     assert "warning: an event is given, and nothing about 'os': if there had been no such event by then, give that too" in done.err
     assert "warning: 5000 lies beyond the last observed time of 'os' in training, 96.1314: survival there is at most" in done.err
+
+
+def test_numbers_far_from_training_are_named_once(run, study, model_file, tmp_path):
+    study.assign(age=study["age"].mask(study.index == 3, 250)).to_csv(tmp_path / "new.csv", index=False)
+    done = run("predict", model_file, tmp_path / "new.csv", "--times", 12, "--interval", 0.9, "-o", tmp_path / "out.csv")
+    assert done.code == 0
+    assert done.err.count("warning: column 'age' holds 250 in row 3, far from what was seen in training") == 1

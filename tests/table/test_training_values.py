@@ -9,7 +9,7 @@ from harmonium.table.training_values import TrainingValues
 def test_levels_are_found_by_what_is_written_and_strangers_are_counted():
     trained = pd.DataFrame({"self": [0, 1, 1], "stage": ["1", "2", "x"], "age": [50.0, 60.5, 70.0]})
     values = TrainingValues([infer_column(trained[name]) for name in trained])
-    read = pd.DataFrame({"self": ["1.0", "false", "?"], "stage": ["x", None, "1.0"], "age": [1.5, None, 3.0], "id": ["a", "b", "c"]})
+    read = pd.DataFrame({"self": ["1.0", "false", "?"], "stage": ["x", None, "1.0"], "age": [51.5, None, 53.0], "id": ["a", "b", "c"]})
     found = values.of(read)
     assert found["self"].tolist() == [1, 0, None]
     assert found["stage"].tolist() == ["x", None, None]

@@ -44,8 +44,9 @@ def asked(terminal: Terminal, model_file: Path, data: Path, rows: str | None, en
     more = [] if beside is None else [beside]
     table.require([*covariates.names, *more])
     frame = table.read(list(dict.fromkeys([*covariates.names, *more])), text=[*covariates.text, *more])
-    chosen = frame.iloc[_row_numbers(rows, len(frame))]
-    X = covariates.of(chosen)
+    numbers = _row_numbers(rows, len(frame))
+    chosen = frame.iloc[numbers]
+    X = covariates.of(chosen, numbers)
     terminal.warn(*covariates.unseen)
     from harmonium.model.loading import model_in
 

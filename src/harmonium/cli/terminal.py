@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from harmonium.errors import RangeWarning
+
 __all__ = ["Terminal", "as_json"]
 
 _WIDTH = 140  # of tables that go to a file or a pipe
@@ -71,6 +73,7 @@ class Terminal:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
+        warnings.simplefilter("ignore", RangeWarning)  # where a file is read, its values are looked at: TrainingValues
         warnings.showwarning = show
 
     def result(self, document: Mapping[str, Any]) -> None:

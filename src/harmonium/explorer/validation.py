@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harmonium.explorer.schema import Schema, short
+from harmonium.table.far_values import is_far
 
 __all__ = [
     "KNOWN",
@@ -118,8 +119,7 @@ def _covariate(column: Any, value: Any, hints: list[str]) -> Any:
     name = short(column.name)
     if column.role == "numeric":
         number = _number(name, value)
-        span = column.highest - column.lowest
-        if not column.lowest - span <= number <= column.highest + span:
+        if is_far(number, column.lowest, column.highest):
             raise ValueError(
                 f"{name}: {number:g} is too far from what was seen in training, {column.lowest:g} to {column.highest:g}, for an answer; "
                 "is it a slip, or another unit?"

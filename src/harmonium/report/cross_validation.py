@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from harmonium.errors import UnseenLevelWarning, silenced
+from harmonium.errors import RangeWarning, UnseenLevelWarning, silenced
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array, Integers
@@ -49,7 +49,7 @@ class OutOfFold:
         parts = []
         for k, model in enumerate(self.models):
             rows = np.flatnonzero(self.fold == k)
-            with silenced(UnseenLevelWarning):  # a fold may lack a rare level
+            with silenced(UnseenLevelWarning, RangeWarning):  # a fold may lack a rare level, or a large value
                 parts.append((rows, model.prognosis(X.iloc[rows], given=None if given is None else given.iloc[rows])))
         return _Prognosis(parts, self.fold.size)
 
@@ -58,7 +58,7 @@ class OutOfFold:
         out = np.empty(self.fold.size)
         for k, model in enumerate(self.models):
             rows = np.flatnonzero(self.fold == k)
-            with silenced(UnseenLevelWarning):  # a fold may lack a rare level
+            with silenced(UnseenLevelWarning, RangeWarning):  # a fold may lack a rare level, or a large value
                 out[rows] = model.log_likelihood(X.iloc[rows], y.iloc[rows])
         return out
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium import plots
-from harmonium.errors import MetricWarning, UnseenLevelWarning, silenced
+from harmonium.errors import MetricWarning, RangeWarning, UnseenLevelWarning, silenced
 from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.evaluation import evaluate
 from harmonium.report.cross_validation import OutOfFold
@@ -27,7 +27,7 @@ def evaluated(
     predicted: OutOfFold, X: pd.DataFrame, y: pd.DataFrame, sample_weight: Any = None, *, likelihood: bool = True
 ) -> pd.DataFrame:
     """The table of metrics; undefined ones are shown as such."""
-    with silenced(MetricWarning), silenced(UnseenLevelWarning):  # a fold may lack a rare level
+    with silenced(MetricWarning), silenced(UnseenLevelWarning, RangeWarning):  # a fold may lack a rare level
         return evaluate(predicted, X, y, sample_weight=sample_weight, likelihood=likelihood)
 
 

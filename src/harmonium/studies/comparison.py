@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from harmonium.errors import CompetingWarning, MetricWarning, UnseenLevelWarning, silenced
+from harmonium.errors import CompetingWarning, MetricWarning, RangeWarning, UnseenLevelWarning, silenced
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics import brier
 from harmonium.metrics import competing as prevented
@@ -158,7 +158,7 @@ def _answering(model: Any) -> Any:
 
 def _estimates(known: Endpoints, endpoint: str, predictions: Predictions, times: Any) -> dict[str, Estimate]:
     """Both metrics of a model, as :func:`harmonium.evaluate` has them."""
-    with silenced(MetricWarning, CompetingWarning, UnseenLevelWarning):
+    with silenced(MetricWarning, CompetingWarning, UnseenLevelWarning, RangeWarning):
         if prevented.is_prevented(known, endpoint):
             own = prevented.since_the_start(known, endpoint)
             grid = grid_of(own.observed, times)

@@ -23,6 +23,7 @@ from harmonium.errors import TableError, UnseenLevelWarning, warn
 from harmonium.table.alike_levels import bare
 from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
 from harmonium.table.dates import looks_like_dates, of_dates
+from harmonium.table.far_values import warn_of_far_values
 from harmonium.table.frames import as_typed, distinct_values, reads_as_number, row_of
 from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
 from harmonium.typing import Array, Integers
@@ -92,7 +93,7 @@ class Column:
         Levels are compared as Python does: True, 1 and 1.0 are the same, "1" is another. Blanks around text do not count.
         """
         if self.scale is not None:
-            return self.scale.to_score(finite_numbers(series) if numbers is None else numbers)
+            return self.scale.to_score(self._numbers(series) if numbers is None else numbers)
         places, distinct = distinct_values(series) if len(series) > _FEW else _places_of_few(series)
         code_of = {level: float(code) for code, level in enumerate(self.levels)}
         codes: Array = np.array([*(code_of.get(value, code_of.get(bare(value), np.nan)) for value in distinct), np.nan])[places]
@@ -106,6 +107,12 @@ class Column:
                 UnseenLevelWarning,
             )
         return codes
+
+    def _numbers(self, series: pd.Series) -> Array:
+        """Of a numeric column; those far from what was seen in training give a warning."""
+        numbers = finite_numbers(series)
+        warn_of_far_values(self.name, numbers, self.lowest, self.highest)
+        return numbers
 
     def decode(self, values: Array) -> pd.Series:
         """Encoded values as the user had them; whole numbers and booleans with missing values in pandas' nullable type."""

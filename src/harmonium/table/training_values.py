@@ -15,6 +15,7 @@ import pandas as pd
 
 from harmonium.table.alike_levels import bare
 from harmonium.table.columns import Column
+from harmonium.table.far_values import FarValues
 from harmonium.table.frames import as_typed
 
 __all__ = ["TrainingValues"]
@@ -33,6 +34,8 @@ class TrainingValues:
         self.names = [column.name for column in columns if column.role != "ignored"]
         self._decimal = [column.name for column in columns if column.role == "numeric" and "int" not in column.kind.lower()]
         self._with_levels = [column for column in columns if column.role in ("binary", "categorical")]
+        self._far = [FarValues(column.name, column.lowest, column.highest) for column in columns if column.role == "numeric"]
+        self._n_rows = 0
         self._unseen: dict[str, Counter[Any]] = {column.name: Counter() for column in self._with_levels}
 
     @property
@@ -40,8 +43,15 @@ class TrainingValues:
         """Columns to be read as they are written."""
         return [column.name for column in self._with_levels]
 
-    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The same table, with levels of training, or missing values, in columns that have levels."""
+    def of(self, frame: pd.DataFrame, rows: Sequence[int] | None = None) -> pd.DataFrame:
+        """The same table, with levels of training, or missing values, in columns that have levels.
+
+        A table may come in parts, and ``rows`` are their numbers where not all are there.
+        """
+        for far in self._far:
+            numbers = pd.to_numeric(frame[far.name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+            far.add(numbers, self._n_rows + np.arange(len(frame)) if rows is None else rows)
+        self._n_rows += len(frame)
         levels = {column.name: self._levels(frame[column.name], column) for column in self._with_levels}
         # whole numbers with missing values could not take up a draw with decimals
         gappy = [name for name in self._decimal if frame[name].dtype.kind in "iu" and frame[name].isna().any()]
@@ -50,8 +60,8 @@ class TrainingValues:
 
     @property
     def unseen(self) -> list[str]:
-        """A line for each column with values that did not occur in training."""
-        lines = []
+        """A line for each column with levels that did not occur in training, or with numbers far from all that did."""
+        lines = [far.line for far in self._far if far.rows]
         for name, counts in self._unseen.items():
             if counts:
                 shown = ", ".join(as_typed(value) for value, _ in counts.most_common(3)) + (", ..." if len(counts) > 3 else "")
