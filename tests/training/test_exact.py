@@ -187,7 +187,7 @@ def test_a_rival_that_is_better_under_the_final_prior_takes_the_place_of_the_bes
     def problem():
         return PenalisedLikelihood(objective.likelihood(4, 1), coordinates, objective.n_rows, prior_precisions(coordinates, 5.0))
 
-    good = trainer._best_ends(problem(), objective, history)[0]
+    good = trainer._best_ends(problem(), objective, history)[0][0]
     alike = good.copy()
     hidden, couplings, _ = coordinates.split(alike)
     hidden[:], couplings[:] = hidden[:1], couplings[:, :1]
