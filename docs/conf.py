@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -41,6 +42,7 @@ math_eqref_format = "eq. {number}"
 nitpicky = True
 
 # --- reference ---
+shutil.rmtree(Path(__file__).parent / "api" / "generated", ignore_errors=True)  # pages of what is no longer there would be warned of
 autosummary_generate = True
 autosummary_ignore_module_all = False
 toc_object_entries_show_parents = "hide"
