@@ -12,13 +12,16 @@ from harmonium.engine.choice_of_method import SAMPLE
 from harmonium.model.spread import STEP, Spread
 from harmonium.typing import Array
 
-__all__ = ["LEADING", "WIDENED", "Question", "deviations_along", "displaced_along"]
+__all__ = ["AVERAGED", "LEADING", "WIDENED", "Question", "deviations_along", "displaced_along"]
 
 LEADING = 16
 """Directions that are followed for answers about single rows; what the others would add is added in proportion."""
 
 WIDENED = 1.07
 """Intervals of single rows are wider by this factor, which was chosen by measured coverage (docs/intervals.md)."""
+
+AVERAGED = 0.95
+"""Those of averages over rows are shorter by this one, chosen in the same way."""
 
 Question = Callable[[Any], Array]
 """Of a prognosis; rows come first in the answer."""
@@ -104,6 +107,6 @@ def _along(spread: Spread, prognosis: Movable, question: Question, base: Array, 
     n_directions = len(spread.kept) if thorough else min(LEADING, len(spread.kept))
     factor = 1.0 / np.sqrt(spread.kept[n_directions - 1]) if n_directions else 1.0
     for number in range(1, 1 + n_directions):
-        yield (factor if thorough else WIDENED * factor) * slopes.numbered(number)
+        yield factor * (AVERAGED if thorough else WIDENED) * slopes.numbered(number)
     for jump, chance in zip(spread.jumps, spread.chances, strict=True):
         yield np.sqrt(chance) * (question(prognosis.moved(jump)) - base)
