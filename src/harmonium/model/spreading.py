@@ -93,7 +93,7 @@ def _shrunk(around: _Around, prior: float | Prior, information: Array, slope: Ar
     for k in range(len(out)):
         own = covariate == k
         precision = np.maximum(np.where(own, _TRUSTED * whole, whole), _FLATTEST)
-        out[k] = _inverse(information + np.diag(precision)) @ np.where(own, slope - precision * around.position, 0.0)
+        out[k] = _solved(information + np.diag(precision), np.where(own, slope - precision * around.position, 0.0))
     return out
 
 
@@ -271,11 +271,16 @@ def _level(around: _Around, slopes: Array, displaced: Array) -> Array:
     return out
 
 
-def _inverse(matrix: Array) -> Array:
-    """Of a positive definite matrix, as seen in coordinates of equal stiffness."""
+def _solved(matrix: Array, right: Array) -> Array:
+    """The solution of equations with a positive definite matrix, as seen in coordinates of equal stiffness."""
     unit = 1.0 / np.sqrt(np.diagonal(matrix))
-    scaled = cho_solve(cho_factor(matrix * np.outer(unit, unit)), np.eye(unit.size))
-    return np.asarray(0.5 * (scaled + scaled.T) * np.outer(unit, unit))
+    return np.asarray((cho_solve(cho_factor(matrix * np.outer(unit, unit)), (unit * right.T).T).T * unit).T)
+
+
+def _inverse(matrix: Array) -> Array:
+    """Of a positive definite matrix."""
+    found = _solved(matrix, np.eye(len(matrix)))
+    return np.asarray(0.5 * (found + found.T))
 
 
 def _directions(around: _Around, covariance: Array, displaced: Array, shrunk: Array) -> Spread:
