@@ -50,22 +50,21 @@ def deviations_along(spread: Spread | None, prognosis: Movable, question: Questi
     question : callable
     thorough : bool
         Of averages over rows: along all directions, not only those that predictions of single rows follow most, and without the
-        displacement; where averages are compared, their intervals are shifted instead.
+        displacement; averages that are compared have what they lost added to them instead.
     """
-    base = question(_checked(spread, prognosis))
-    assert spread is not None
-    return base, _along(spread, prognosis, question, base, thorough)
+    known = _usable(spread, prognosis)
+    base = question(prognosis)
+    return base, _along(known, prognosis, question, base, thorough)
 
 
 def displaced_along(spread: Spread | None, prognosis: Movable, question: Question, covariate: int) -> Array:
     """How far an answer moves with the displacement by shrinkage of one covariate."""
-    base = question(_checked(spread, prognosis))
-    assert spread is not None
-    return _Slopes(spread, prognosis, question, base).along(spread.shrunk[covariate], spread.shrunk_effects[covariate])
+    known = _usable(spread, prognosis)
+    return _Slopes(known, prognosis, question, question(prognosis)).along(known.shrunk[covariate], known.shrunk_effects[covariate])
 
 
-def _checked(spread: Spread | None, prognosis: Movable) -> Movable:
-    """Refuse what has no intervals."""
+def _usable(spread: Spread | None, prognosis: Movable) -> Spread:
+    """The spread; refuse what has no intervals."""
     if spread is None:
         raise ValueError(
             "the model has no intervals: it was trained without a likelihood (contrastive divergence), joined from parts, or saved before "
@@ -73,7 +72,7 @@ def _checked(spread: Spread | None, prognosis: Movable) -> Movable:
         )
     if (prognosis.methods == SAMPLE).any():
         raise ValueError("intervals need exact answers, and some rows are sampled; use at most 14 hidden units or fill in missing values")
-    return prognosis
+    return spread
 
 
 class _Slopes:

@@ -8,7 +8,7 @@ its couplings is not where the truth is, even on average.
 * Direct effects of covariates on outcomes, which the model does not have, may differ from zero, under the prior of the couplings.
 * The displacement :math:`V (s - c \Lambda z)`, where s is the sum of the scores, is where one step of Newton's method leads from the
   optimum under the weaker prior, with direct effects. It counts as one more direction: what was shrunk may be as far off as that.
-  Where values of one covariate are compared, the same step with the weaker prior for that covariate alone shifts the interval.
+  Where values of one covariate are compared, the same step with the weaker prior for that covariate alone is added to the averages.
 
 Where the search found other optima that are nearly as good, their distance counts as well (:mod:`harmonium.model.rivals`).
 
