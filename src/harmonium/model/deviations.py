@@ -14,7 +14,7 @@ from harmonium.typing import Array
 
 __all__ = ["AVERAGED", "LEADING", "WIDENED", "Question", "deviations_along", "displaced_along"]
 
-LEADING = 16
+LEADING = 22
 """Directions that are followed for answers about single rows; what the others would add is added in proportion."""
 
 WIDENED = 1.07
