@@ -26,8 +26,8 @@ from harmonium.typing import Array
 
 __all__ = ["jumps_to"]
 
-_MOST_STEPS = 1000
-_TOL = 1e-7  # relative change of the objective at which an optimum has been reached
+_MOST_STEPS = 80
+_TOL = 1e-6  # relative change of the objective at which an optimum has been reached
 
 
 def jumps_to(model: Fitted, objective: Objective, prior: float | Prior, rivals: Sequence[Parameters]) -> tuple[Array, Array]:

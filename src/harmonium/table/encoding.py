@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import EndpointWarning, TableError, collecting_problems, warn
+from harmonium.table.calibration import calibration_of
 from harmonium.table.checks import check_training_table
 from harmonium.table.column_summary import ColumnSummary
 from harmonium.table.columns import Column, conclude_column, learn_column
@@ -84,7 +85,7 @@ class Encoding:
                     if values is not None:
                         numbers[name] = values
             with problems.catching():
-                endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon)
+                endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon, timed=not y.terminal)
                 episodes = learn_episodes(y, time_scale, horizon, weights)
         encoding = cls(tuple(columns), endpoints, episodes, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
@@ -147,6 +148,14 @@ class Encoding:
     def timed(self) -> tuple[LearnedEndpoint, ...]:
         """What is modelled as times: the endpoints, or the durations of episodes."""
         return self.endpoints if self.episodes is None else self.episodes.durations
+
+    def in_training(self) -> Encoding:
+        """With the time scales on which parameters are learned."""
+        return self.with_timed(tuple(own.in_training() for own in self.timed))
+
+    def with_timed(self, timed: tuple[LearnedEndpoint, ...]) -> Encoding:
+        """With other time scales of what is modelled as times."""
+        return replace(self, endpoints=timed) if self.episodes is None else replace(self, episodes=replace(self.episodes, durations=timed))
 
     def column_of(self, endpoint: int) -> int:
         """Place of an endpoint in the layout."""
@@ -291,9 +300,9 @@ def _inside(position: Array) -> Array:
 
 
 def conclude_endpoints(
-    summaries: Sequence[EndpointSummary], time_scale: str, horizon: float | Mapping[str, float] | None
+    summaries: Sequence[EndpointSummary], time_scale: str, horizon: float | Mapping[str, float] | None, *, timed: bool = True
 ) -> tuple[LearnedEndpoint, ...]:
-    """What is learned of the endpoints of which these are the summaries."""
+    """What is learned of the endpoints of which these are the summaries; they may not be what is modelled as times."""
     names = [times.name for times in summaries]
     horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(names, horizon)
     unknown = [name for name in horizons if name not in names]
@@ -306,7 +315,9 @@ def conclude_endpoints(
                 counts = observed_counts(times)
                 _check_observed(times.name, counts)
                 scale = _fit_scale(times, time_scale, horizons.get(times.name))
-                out.append(LearnedEndpoint(times.name, scale, times.first_time, follow_up_of(times), counts, times.event_times))
+                calibration = calibration_of(times, scale) if timed else None
+                follow_up = follow_up_of(times)
+                out.append(LearnedEndpoint(times.name, scale, times.first_time, follow_up, counts, times.event_times, calibration))
     return tuple(out)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from harmonium.table.calibration import calibration_of
 from harmonium.table.course import Course
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
@@ -127,7 +128,8 @@ def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_
         for other in all_of_them:
             times = times if other is own else times.merged(replace(other, name=own.name))
     scale = time_scale_of(times, time_scale, horizon)
-    return LearnedEndpoint(own.name, scale, times.first_time, follow_up_of(own), observed_counts(own), np.empty(0))
+    calibration = calibration_of(own, scale) if times is own else None
+    return LearnedEndpoint(own.name, scale, times.first_time, follow_up_of(own), observed_counts(own), np.empty(0), calibration)
 
 
 def _subjects_follow_up(course: Course, y: Endpoints, weights: RowWeights) -> FollowUp:
