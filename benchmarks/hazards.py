@@ -1,4 +1,4 @@
-"""Hazard curves of all bundled studies, and the time scales behind them, to be looked at: no kink, no spike.
+"""Hazard curves of all bundled studies, of some rows and of a subject of whom nothing is known, to be looked at: no kink, no spike.
 
 Writes docs/figures/hazards.png, which docs/scales.md shows.
 """
@@ -38,7 +38,7 @@ def run() -> None:
 
 
 def _draw(above: object, below: object, title: str, X: pd.DataFrame, y: pd.DataFrame, endpoint: str) -> None:
-    """Hazards of some rows and of the time scale itself; below, Kaplan and Meier's curve and the time scale's."""
+    """Hazards of some rows and with nothing known; below, Kaplan and Meier's curve and survival with nothing known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
@@ -48,11 +48,12 @@ def _draw(above: object, below: object, title: str, X: pd.DataFrame, y: pd.DataF
     rows = np.linspace(0, len(X) - 1, _N_ROWS).astype(int)
     for hazard in model.predict_hazard(X.iloc[rows], endpoint=endpoint, times=times):
         above.plot(times, hazard, linewidth=1.0)  # type: ignore[attr-defined]
-    alive = 1.0 - scale.to_unit(times)
-    above.plot(times, np.exp(scale.log_slope(times)) / alive, color="black", linewidth=1.6)  # type: ignore[attr-defined]
+    nothing = X[:1].mask(np.ones((1, X.shape[1]), dtype=bool))
+    above.plot(times, model.predict_hazard(nothing, endpoint=endpoint, times=times)[0], color="black", linewidth=1.6)  # type: ignore[attr-defined]
+    alive = model.predict_survival_function(nothing, endpoint=endpoint, times=times, return_array=True)[0]
     above.set(title=title, ylim=(0, None), ylabel="hazard")  # type: ignore[attr-defined]
     lower = known.lower[:, place]
     distinct = np.unique(lower)
     below.step(distinct, product_limit(lower, known.event[:, place], distinct), where="post", color="grey")  # type: ignore[attr-defined]
     below.plot(times, alive, color="black")  # type: ignore[attr-defined]
-    below.set(ylim=(0, 1), ylabel="time scale, 1 − u", xlabel="time")  # type: ignore[attr-defined]
+    below.set(ylim=(0, 1), ylabel="survival", xlabel="time")  # type: ignore[attr-defined]
