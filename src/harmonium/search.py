@@ -124,7 +124,7 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
             delayed(_fitted)(_recipe(base, **candidates[k]), table, base.random_state, base.n_jobs) for k in chosen
         )
         total = float(shares[chosen].sum())
-        self.fitted_ = models[0] if len(models) == 1 else Mixture(tuple(models), tuple(float(shares[k]) / total for k in chosen))
+        self.fitted_ = models[0] if len(models) == 1 else Mixture.of(models, [float(shares[k]) / total for k in chosen])
         return self
 
     def _out_of_fold(self, frame: pd.DataFrame, y: Any, weights: Array | None, groups: Any) -> tuple[Array, Array | None]:

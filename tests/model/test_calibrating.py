@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from harmonium.model.calibrating import on_scales
 from harmonium.model.fitting import Encoded, Recipe, encode_training_table
+from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.table.endpoints import parse_endpoints
 
 
@@ -67,11 +67,13 @@ def test_rows_on_calibrated_scales_are_what_encoding_them_anew_gives():
         X, y = trial(terminal=terminal)
         model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
         table = encode_training_table(Recipe.of(model), X, y, model.fitted_)
-        moved = on_scales(table.objective(1.0), table.encoding, model.encoding_)
-        anew = Encoded(model.encoding_, table.covariates, table.known).objective(1.0)
-        for one, other in zip(moved.recorded.bounds(), anew.recorded.bounds(), strict=True):
+        rows = table.objective(1.0).recorded
+        moved = moved_cells(rows, table.encoding, model.encoding_)
+        anew = Encoded(model.encoding_, table.covariates, table.known).objective(1.0).recorded
+        for one, other in zip(moved.bounds(), anew.bounds(), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-8)
-        np.testing.assert_allclose(moved.entry, anew.entry, atol=1e-8)
+        there = moved_table(rows.bounds()[0], table.encoding, model.encoding_)
+        np.testing.assert_allclose(moved_table(there, model.encoding_, table.encoding), rows.bounds()[0], atol=1e-8)
 
 
 def test_training_that_goes_on_stays_where_it_is():
@@ -89,3 +91,13 @@ def test_a_model_from_a_file_knows_the_scales_of_its_training(tmp_path):
     again = hm.load(tmp_path / "m.harmonium")
     assert again.encoding.in_training().timed == model.encoding_.in_training().timed
     assert again.encoding.in_training().timed != again.encoding.timed
+
+
+def test_a_mixture_says_what_was_observed_too():
+    X, y = trial()
+    models = [hm.SurvivalHarmonium(h, random_state=0, trainer=hm.Exact(n_starts=1)).fit(X, y).fitted_ for h in (1, 4)]
+    mixture = hm.Mixture.of(models, (0.3, 0.7))
+    for endpoint in mixture.encoding.endpoints:
+        times = np.linspace(0.02, 0.98, 40) * endpoint.scale.end
+        alive = mixture.prognosis(nothing_of(X)).survival(endpoint.name, times)[0]
+        assert np.abs(1.0 - alive - endpoint.calibration.observed.to_unit(times)).max() < 0.005

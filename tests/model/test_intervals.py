@@ -314,7 +314,7 @@ def test_contrastive_training_has_no_intervals(study):
 def test_a_mixture_adds_the_distance_between_its_components(study):
     X, y = study
     models = [hm.SurvivalHarmonium(h, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y).fitted_ for h in (0, 2)]
-    mixture = hm.Mixture(tuple(models), (0.5, 0.5))
+    mixture = hm.Mixture.of(models, (0.5, 0.5))
     question = {"times": [10.0], "interval": 0.95}
     found = mixture.prognosis(X[:10]).survival(**question)
     single = [model.prognosis(X[:10]).survival(**question) for model in models]

@@ -186,7 +186,7 @@ def test_a_stack_of_candidates_weighs_them_by_what_is_given(nvalt8):
     X, y = nvalt8
     quick = hm.SurvivalHarmonium(**QUICK)
     models = [quick.set_params(n_hidden=h).fit(X, y).fitted_ for h in (0, 3)]
-    mixture = hm.Mixture(tuple(models), (0.5, 0.5))
+    mixture = hm.Mixture.of(models, (0.5, 0.5))
     given = endpoint_table(os=(np.full(4, 10.0), np.full(4, np.inf)))
     plain, until, conditional = (
         mixture.prognosis(X[:4], given=known).survival("os", times) for times, known in ((TIMES, None), ([10.0], None), (TIMES, given))

@@ -34,7 +34,7 @@ def test_everything_fitted_comes_back(model, content, tmp_path):
 def test_a_mixture_comes_back(study, tmp_path):
     X, y = study
     quick = hm.SurvivalHarmonium(trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0)
-    mixture = hm.Mixture(tuple(quick.set_params(n_hidden=h).fit(X, y).fitted_ for h in (1, 3)), (0.25, 0.75))
+    mixture = hm.Mixture.of([quick.set_params(n_hidden=h).fit(X, y).fitted_ for h in (1, 3)], (0.25, 0.75))
     mixture.save(tmp_path / "m")
     again = load_model(tmp_path / "m")
     assert again.weights == mixture.weights
@@ -52,7 +52,7 @@ def test_the_file_is_safetensors_and_holds_the_format_as_described(content):
     assert sealed(document, tensors) == content
     assert {tensor.dtype for tensor in tensors.values()} == {np.dtype("f8")}
     assert {"0.b", "0.0.W", "0.0.a", "event_times.0", "event_times.1"} <= set(tensors)
-    assert document["format_version"] == 5
+    assert document["format_version"] == 6
 
 
 def test_loading_neither_holds_nor_runs_code(content, monkeypatch, tmp_path):

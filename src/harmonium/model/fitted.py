@@ -15,12 +15,14 @@ from harmonium.engine.integration import integrated_log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
+from harmonium.model.calibrating import calibrated_to_generate
 from harmonium.model.draws import draw_tables
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.model.notebook import model_html
 from harmonium.model.on_demand import OnDemand
+from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.model.spread import Spread
 from harmonium.model.state_prognosis import EpisodePrognosis
 from harmonium.model.survival_model import SurvivalModel
@@ -180,12 +182,19 @@ class Fitted(SurvivalModel):
             yield from draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
             return
         generator = self.generator or Generator(self.parameters, ())
+        scales = calibrated_to_generate(self.encoding, generator.parameters, self.n_jobs)
         for number in range(n_draws):
             if purpose == "imputation":
-                yield from draw_tables(generator.of_imputation(number), cells, 1, rng, self.n_jobs)
+                yield self._generated(generator.of_imputation(number), scales, cells, rng)
                 continue
-            out = np.empty((cells.n_rows, cells.layout.n_columns))
-            for rows, parameters in ((np.flatnonzero(gaps), generator.parameters), (np.flatnonzero(~gaps), self.parameters)):
-                if rows.size:
-                    out[rows] = next(draw_tables(parameters, cells.part(rows), 1, rng, self.n_jobs))
+            out, whole, rest = np.empty((cells.n_rows, cells.layout.n_columns)), np.flatnonzero(~gaps), np.flatnonzero(gaps)
+            if rest.size:
+                out[rest] = self._generated(generator.parameters, scales, cells.part(rest), rng)
+            if whole.size:
+                out[whole] = next(draw_tables(self.parameters, cells.part(whole), 1, rng, self.n_jobs))
             yield out
+
+    def _generated(self, parameters: Parameters, scales: Encoding, cells: Cells, rng: np.random.Generator) -> Array:
+        """A completed table by parameters of the generator, which has time scales of its own."""
+        drawn = next(draw_tables(parameters, moved_cells(cells, self.encoding, scales), 1, rng, self.n_jobs))
+        return moved_table(drawn, scales, self.encoding)

@@ -14,11 +14,11 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
-from harmonium.model.calibrating import calibrated, on_scales
+from harmonium.model.calibrating import calibrated
 from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
-from harmonium.model.generator import Generating, Generator, continued_jointly
+from harmonium.model.generator import Generating, continued_jointly
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
@@ -218,9 +218,9 @@ def fit_model(
         evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
     )
     some = in_memory(own, GENERATOR_ROWS)
-    encoding = calibrated(Fitted(table.encoding, parameters, training, n_jobs, units), some)
-    model = Fitted(encoding, parameters, training, n_jobs, units)
-    model = replace(model, generating=_generating(some, table.encoding, model, trainer, random_state))
+    encoding = calibrated(table.encoding, parameters, units, some, n_jobs)
+    generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
+    model = Fitted(encoding, parameters, training, n_jobs, units, generating)
     rivals = tuple(rival if form is None else form.to_table(rival) for rival in found.rivals)
     return replace(model, spreading=_spreading(model, some, replace(found, rivals=rivals))), rows
 
@@ -247,15 +247,12 @@ def _in_own_terms(
     return form.to_table(parameters), None if units is None else form.units_to_table(units)
 
 
-def _generating(rows: Objective, trained_on: Encoding, model: Fitted, trainer: Trainer, random_state: Any) -> Generating:
-    """What imputations and cohorts will be drawn from, on the model's time scales; holds on to the training rows until then."""
+def _generating(
+    rows: Objective, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, random_state: Any, n_jobs: int | None
+) -> Generating:
+    """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-
-    def make() -> Generator:
-        own = on_scales(rows, trained_on, model.encoding)
-        return continued_jointly(own, model.parameters, model.covariate_units, trainer, seed, model.n_jobs)
-
-    return Generating(make)
+    return Generating(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
 
 
 def _validation(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harmonium.cells import Cells
 from harmonium.model.answering import Purpose
+from harmonium.model.calibrating import mixed_scales
 from harmonium.model.fitted import Fitted
 from harmonium.model.mixture_prognosis import MixturePrognosis
 from harmonium.model.state_prognosis import EpisodeMixture
@@ -43,6 +44,15 @@ class Mixture(SurvivalModel):
             raise ValueError(f"weights must be positive and add up to one; found {self.weights}")
         if any(model.encoding != self.encoding for model in self.models):
             raise ValueError("all models of a mixture must have the same encoding")
+
+    @classmethod
+    def of(cls, models: Sequence[Fitted], weights: Sequence[float]) -> Mixture:
+        """Of models that were trained on one table, each with time scales of its own: the mixture's are calibrated once more."""
+        first, *others = (model.encoding.in_training() for model in models)
+        if any(encoding != first for encoding in others):
+            raise ValueError("all models of a mixture must have been fitted to one table, with the same scales")
+        encoding = mixed_scales([model.encoding for model in models], weights)
+        return cls(tuple(replace(model, encoding=encoding) for model in models), tuple(weights))
 
     def __repr__(self) -> str:
         return model_words(self, f"Mixture of {len(self.models)}")

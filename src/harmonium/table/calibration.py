@@ -53,6 +53,12 @@ class Calibration:
         knots = _merged(self.trained.knots, self.observed.knots)
         return TimeScale(self.trained.name, end, 0.0, tuple(knots), tuple(_hazards(knots, times / end, cumulative, alive)), np.inf)
 
+    def shares_on(self, scale: TimeScale, positions: Array) -> Array:
+        """The shares, before some positions, of a model for which this scale is the bent one."""
+        inside = self.observed.to_unit(scale.from_unit(np.minimum(positions, scale.reach)))
+        beyond = self.observed.reach + (positions - scale.reach) * (1.0 - self.observed.reach) / (1.0 - scale.reach)
+        return np.where(positions > scale.reach, beyond, inside)
+
     def to_dict(self) -> dict[str, Any]:
         """For a model file."""
         return {"trained": self.trained.to_dict(), "observed": self.observed.to_dict()}
