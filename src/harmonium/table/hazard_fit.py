@@ -22,7 +22,7 @@ from harmonium.typing import Array, Booleans
 __all__ = ["fit_hazard"]
 
 _MOST_KNOTS, _PENALTY = 8, 1.0  # knots at quantiles: enough for the shape of a hazard, too few for its noise
-_CLOSE_KNOTS, _CLOSE_PENALTY = 12, 0.1
+_CLOSE_KNOTS, _CLOSE_PENALTY = 12, 0.02
 _FAR_APART, _BETWEEN = 2.0, 3.0  # a knot is put before one that is so many times as late, if so many events lie between
 _NEAREST = 0.02  # distance of knots, relative to the later one
 _MOST_STEPS = 200
