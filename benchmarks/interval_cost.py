@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def _measure(name: str) -> dict[str, Any]:
     def curves(interval: float | None) -> Any:
         return estimator.prognosis(patients).survival(endpoint.name, times, interval=interval)
 
-    plain, banded = (best_of(lambda level=level: curves(level), repeats=_REPEATS) for level in (None, 0.95))
+    plain, banded = (best_of(partial(curves, level), repeats=_REPEATS) for level in (None, 0.95))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.harmonium"
         estimator.save(path)

@@ -1,7 +1,8 @@
-"""Kendall's tau with intervals along the directions of a model's spread, without refits."""
+"""Tables of numbers that depend on the model alone, such as Kendall's tau, with intervals along its spread, without refits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,29 +10,40 @@ import numpy as np
 import pandas as pd
 
 from harmonium.model.answering import Answering
-from harmonium.model.confidence import CORRELATION, check_level, interval_of
+from harmonium.model.confidence import CORRELATION, Scale, check_level, interval_of
 from harmonium.model.explanation import dependence
 from harmonium.model.spread import STEP, moved
 from harmonium.typing import Array
 
-__all__ = ["dependence_with_spread"]
+__all__ = ["dependence_with_spread", "with_spread"]
 
 
 def dependence_with_spread(fitted: Answering, covariates: Array, interval: float) -> pd.DataFrame:
-    """Tau of each pair of endpoints and, on Fisher's scale, its interval; components of a mixture deviate from it as well."""
+    """Tau of each pair of endpoints and, on Fisher's scale, its interval."""
     level, out = check_level(interval), dependence(fitted, covariates)
-    base, variance = out.to_numpy(), np.zeros(out.shape)
+    return with_spread(out, fitted, lambda model: dependence(model, covariates), (CORRELATION, CORRELATION), level)
+
+
+def with_spread(
+    table: pd.DataFrame, fitted: Answering, ask: Callable[[Any], pd.DataFrame], scales: Sequence[Scale], level: float
+) -> pd.DataFrame:
+    """A table and the limits of its columns, each on a scale of its own; components of a mixture deviate from it as well.
+
+    ``ask`` is the question of which the table is the answer, or one whose answer moves as much with the model.
+    """
+    base, variance = ask(fitted).to_numpy(), np.zeros(table.shape)
     components: Any = fitted.components  # models of their own, each of which can be asked
     for weight, model in components:
         spread = model.spread
         if spread is None:
             raise ValueError("the model has no intervals: it was trained without a likelihood; a bootstrap refits it (n_bootstrap=50)")
-        own = dependence(model, covariates).to_numpy()
+        own = ask(model).to_numpy()
         variance += weight * (own - base) ** 2
         for direction in spread.directions[1:]:
             candidate = replace(model, parameters=moved(model.parameters, STEP * direction))
-            variance += weight * ((dependence(candidate, covariates).to_numpy() - own) / STEP) ** 2
-    found = interval_of(base, np.sqrt(variance), level, CORRELATION)
-    for k, name in enumerate(["tau", "tau_given_covariates"]):
-        out[f"{name}_lower"], out[f"{name}_upper"] = found.lower[:, k], found.upper[:, k]
+            variance += weight * ((ask(candidate).to_numpy() - own) / STEP) ** 2
+    out = table.copy()
+    for k, (name, scale) in enumerate(zip(table.columns, scales, strict=True)):
+        found = interval_of(table[name].to_numpy(), np.sqrt(variance[:, k]), level, scale)
+        out[f"{name}_lower"], out[f"{name}_upper"] = found.lower, found.upper
     return out

@@ -96,8 +96,8 @@ def dependence(fitted: Answering, covariates: Array) -> pd.DataFrame:
     encoding, names = fitted.encoding, fitted.encoding.endpoint_names
     if encoding.episodes is not None:
         raise ValueError(
-            "Kendall's tau is not identified where a terminal event prevents another; compare predictions given an early and a late event "
-            "(given=), or ask the prognosis for survival_after"
+            "Kendall's tau is not identified where a terminal event prevents another; ask for cross_ratio: how those fare who had an "
+            "event, and those who had none"
         )
     pairs = endpoint_pairs(names)
     cells, rng = encoding.cells(covariates), np.random.default_rng(fitted.seed)

@@ -11,6 +11,7 @@ from harmonium.metrics.multi_endpoint import global_concordance
 from harmonium.model import explanation, generation
 from harmonium.model.asked import given_endpoints, observed_endpoints
 from harmonium.model.comparing import Comparing
+from harmonium.model.cross_ratio import cross_ratio
 from harmonium.model.dependence_interval import dependence_with_spread
 from harmonium.model.storage import save_model
 from harmonium.typing import Array
@@ -208,6 +209,52 @@ class SurvivalModel(Comparing):
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)
         return explanation.dependence(fitted, covariates) if interval is None else dependence_with_spread(fitted, covariates, interval)
+
+    def cross_ratio(
+        self,
+        X: Any,
+        event: str | None = None,
+        endpoint: str | None = None,
+        *,
+        times: Any = None,
+        within: float | None = None,
+        interval: float | None = None,
+    ) -> pd.DataFrame:
+        """What an event does to the survival of those who had it, where a terminal endpoint ends everything.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates of subjects, over whom is averaged.
+        event : str, optional
+            An endpoint that is not terminal; needed if there are several.
+        endpoint : str, optional
+            A terminal endpoint; needed if there are several.
+        times : array_like, optional
+            Of the event; by default quartiles of its times in training.
+        within : float, optional
+            How long after these times is asked; by default the median time from the event to its end in training, as far as it is known.
+        interval : float, optional
+            Probability of intervals, along the directions in which the parameters may move.
+
+        Returns
+        -------
+        DataFrame
+            For each time: survival from the endpoint ``within`` after it, of those who had the event then (``survival_after``) and of
+            those without any event (``survival_without``), and ``cross_ratio``, the ratio of their cumulative hazards. One: the event
+            tells nothing. If ``survival_after`` differs between times, it matters when the event came.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8(terminal=True)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.cross_ratio(X, times=[6, 24], within=12)
+        >>> bool((found["cross_ratio"] > 1).all())
+        True
+        """
+        fitted = self.fitted
+        return cross_ratio(fitted, fitted.encoding.covariates(X), event, endpoint, times, within, interval)
 
     def save(self, path: Any) -> None:
         """Write the model to one file, whole or not at all; :func:`harmonium.load` reads it."""

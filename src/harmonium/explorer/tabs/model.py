@@ -13,6 +13,7 @@ from harmonium.explorer.controls import attributes, graph, table
 from harmonium.explorer.figures import fields_figure
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient
+from harmonium.table.course import Course
 from harmonium.table.summary import median_follow_up, words_of_column
 
 __all__ = ["layout"]
@@ -108,8 +109,10 @@ def _score(value: float) -> str:
 
 
 def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
-    if len(schema.endpoints) < 2 or schema.course is not None:
-        return html.Div()  # Kendall's tau is not identified where an event ends the other's follow-up
+    if schema.course is not None:
+        return _cross_ratios(model, schema.course, nobody)
+    if len(schema.endpoints) < 2:
+        return html.Div()
     several = nobody.loc[[0] * _N_SAME].reset_index(drop=True)  # states of large models are drawn, one for each row, and compared in pairs
     found = model.dependence(several)
     rows = [[f"{short(a)}, {short(b)}", f"{tau:.2f}"] for (a, b), tau in found["tau"].items()]
@@ -117,6 +120,24 @@ def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
     return html.Div(
         [html.H3("Dependence between endpoints"), html.P(words), table("Kendall's tau", ["endpoints", "tau"], rows, numbers=(1,))]
     )
+
+
+def _cross_ratios(model: Any, course: Course, nobody: Any) -> html.Div:
+    """How those fare who had an event, and those who had none; where an event ends the other's follow-up, there is no Kendall's tau."""
+    tables = []
+    for event in course.passing:
+        for endpoint in course.terminal:
+            found = model.cross_ratio(nobody[:1], event, endpoint)
+            rows = [[f"{time:.3g}", *(f"{value:.2f}" for value in row)] for time, row in zip(found.index, found.to_numpy(), strict=True)]
+            head = [f"{short(event)} at", "survival after", "without", "ratio of hazards"]
+            tables.append(table(f"{short(event)} and {short(endpoint)}", head, rows, numbers=range(4)))
+    if not tables:
+        return html.Div()
+    words = (
+        "Survival of those who had the event at a time, and of those who had none until then, over the median time from the event to its "
+        "end; of patients of whom nothing else is known. The ratio is that of cumulative hazards; at 1 the event would tell nothing."
+    )
+    return html.Div([html.H3("What an event says about those who had it"), html.P(words), *tables])
 
 
 def _settings(model: Any) -> html.Details:
