@@ -174,3 +174,13 @@ def test_the_toolbar_stands_in_a_margin_of_its_own(ordered_model, schema):
     layout = figures.patient_figure(schema, curves, curves)["layout"]
     assert layout["modebar"]["orientation"] == "v"
     assert layout["margin"]["r"] >= 40  # the toolbar's width is 24
+
+
+def test_the_model_tab_says_what_a_recurrence_means(ordered_model, schema):
+    shown = str(model_tab.layout(ordered_model, schema))
+    X, _ = hm.datasets.load_nvalt8()
+    nobody = pd.DataFrame({name: [None] for name in X.columns})
+    found = ordered_model.cross_ratio(nobody)
+    assert "What an event says about those who had it" in shown
+    for value in found["cross_ratio"]:
+        assert f"{value:.2f}" in shown
