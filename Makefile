@@ -9,7 +9,7 @@ CACHE := .cache/numba-$(SOURCE_HASH)
 COMPILED := $(CACHE)/compiled
 export NUMBA_CACHE_DIR := $(CURDIR)/$(CACHE)
 
-.PHONY: help demo test quick lint types chromium docs wheel bench reproduce clean
+.PHONY: help demo test quick thorough lint types chromium docs wheel bench reproduce clean
 .DEFAULT_GOAL := demo
 
 help:  ## this list
@@ -25,6 +25,9 @@ test: $(INSTALLED)  ## everything that guards the project
 
 quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' --hypothesis-profile=quick tests
+
+thorough: $(INSTALLED)  ## the laws of the model again, with ten times as many examples, other ones every time; takes long
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=thorough tests
 
 lint: $(INSTALLED)  ## ruff, check and format
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 # How long an example takes depends on what else the machine does, and on what has to be compiled first.
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("default", derandomize=True, print_blob=True, **_ANY_SPEED)
+settings.register_profile("default", derandomize=True, print_blob=True, max_examples=40, **_ANY_SPEED)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=15)  # make quick
+settings.register_profile("thorough", derandomize=False, print_blob=True, max_examples=400, **_ANY_SPEED)  # make thorough
 settings.load_profile("default")

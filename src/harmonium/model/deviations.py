@@ -20,7 +20,7 @@ LEADING = 22
 WIDENED = 1.07
 """Intervals of single rows are wider by this factor, which was chosen by measured coverage (docs/intervals.md)."""
 
-AVERAGED = 0.95
+AVERAGED = 0.96
 """Those of averages over rows are shorter by this one, chosen in the same way."""
 
 Question = Callable[[Any], Array]
