@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from sksurv.metrics import concordance_index_censored
 from sksurv.nonparametric import kaplan_meier_estimator
 
+from benchmarks import neutral_worker
 from benchmarks.neutral import compared
 from benchmarks.neutral_worker import concordance, grid, integrated_brier_score, kaplan_meier
 
@@ -63,3 +68,17 @@ def test_ranks_among_published_learners():
     before, now = (pd.DataFrame({"isbs": [isbs] * 2, "harrell_c": 0.6, "seconds": 1.0}, index=index) for isbs in (0.4, 0.2))
     (row,) = compared(published, before, now)
     assert (row["rank version 0.1"], row["rank now"], row["relative"], row["best learner"]) == (3, 2, 0.5, "good")
+
+
+def test_the_worker_runs_by_itself(tmp_path):
+    """As a script, beside files whose names must not hide a library's."""
+    rng = np.random.default_rng(3)
+    (tmp_path / "data").mkdir()
+    table = pd.DataFrame({"x": rng.normal(size=80), "time": rng.integers(1, 30, 80).astype(float), "status": rng.integers(0, 2, 80)})
+    table.to_parquet(tmp_path / "data" / "small.parquet")
+    pd.DataFrame({"task": "small", "iteration": 1, "row": np.arange(20)}).to_parquet(tmp_path / "test_rows.parquet")
+    worker = Path(neutral_worker.__file__)
+    subprocess.run([sys.executable, str(worker), str(tmp_path), str(tmp_path / "scores.csv")], cwd=tmp_path, check=True)
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert scores["task"].tolist() == ["small"]
+    assert 0.0 < scores["isbs"].iloc[0] < 0.4
