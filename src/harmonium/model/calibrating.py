@@ -3,23 +3,30 @@
 The first duration of a course, like every endpoint that is free of the others, is calibrated by what the model says of a subject of whom
 nothing is known. A later duration exists only for those who got there: it is calibrated by the mean over training rows that did, each
 given its covariates and what happened before.
+
+A share of events that was observed, whoever was censored, is right only if censoring has nothing to do with covariates. Where it has, as
+with customers whose total charges tell how long they have been with us, bending time to that share would be a mistake, and the training
+rows say so: given their covariates they are less likely on the bent scale. If they are by more than twice the standard error of the sum,
+the scale is left as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harmonium.cells import Cells
-from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
+from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.finding import find_rows
+from harmonium.model.scale_change import moved_cells
 from harmonium.table.encoding import Encoding
 from harmonium.table.episodes import Episodes
+from harmonium.table.time_scale import TimeScale
 from harmonium.training.objective import Objective
 from harmonium.typing import Array
 
@@ -27,75 +34,121 @@ __all__ = ["calibrated", "calibrated_to_generate", "mixed_scales"]
 
 _POSITIONS = np.linspace(0.0, 1.0, 129)
 _MOST_ROWS, _FEWEST_ROWS = 300, 10  # that began a duration
+_MOST_JUDGES, _ENOUGH_JUDGES = 2000, 50
+_AGAINST = 2.0  # standard errors by which the training rows may speak against a bent scale
 
 
 def calibrated(
-    encoding: Encoding, parameters: Parameters, units: CovariateUnits | None, rows: Objective | None, n_threads: int | None = None
+    encoding: Encoding, parameters: Parameters, units: CovariateUnits | None, rows: Objective, n_threads: int | None = None
 ) -> Encoding:
     """An encoding with time scales that are calibrated for some parameters, which were learned on the scales of training.
 
-    ``rows`` are of training; without them later durations are left as they are. Beyond enumeration what a model says would be a sample's,
-    and all scales are.
+    ``rows`` are of training, on these scales. Beyond enumeration what a model says would be a sample's, and scales are left as they are.
     """
-    encoding = encoding.in_training()
-    places = [place for place, own in enumerate(encoding.timed) if own.calibration is not None]
-    if parameters.n_hidden > EXACT_LIMIT or not places:
-        return encoding
-    ask = partial(_shares, encoding, parameters, units, n_threads)
-    episodes = encoding.episodes
-    first = places if episodes is None else [place for place in places if place == 0]
-    shares = dict(zip(first, ask(first, Cells.all_free(encoding.layout), np.ones(1)), strict=True))
-    if episodes is not None and rows is not None:
-        for place in places:
-            found = _at_beginning(episodes, place, rows) if place else None
-            if found is not None:
-                shares[place] = ask([place], *found)[0]
-    timed = list(encoding.timed)
-    for place, share in shares.items():
-        calibration = timed[place].calibration
-        if calibration is not None:
-            timed[place] = replace(timed[place], scale=calibration.bent(_POSITIONS, share))
-    return encoding.with_timed(tuple(timed))
+    model = _Model(encoding.in_training(), parameters, units, n_threads)
+    out, bent = model.encoding, list(model.bent_scales(rows))
+    judges, weights = _judges(rows) if bent else (rows.recorded, rows.row_weights)
+    before = model.log_mass(judges) if bent else np.empty(0)
+    for place, scale in bent:
+        if model.agrees(_with_scale(model.encoding, place, scale), place, judges, weights, before):
+            out = _with_scale(out, place, scale)
+    return out
 
 
 def calibrated_to_generate(encoding: Encoding, parameters: Parameters, n_threads: int | None = None) -> Encoding:
-    """The same for parameters that cohorts and imputations are drawn with.
+    """The same for other parameters, which cohorts and imputations are drawn with; later durations are left as they are.
 
-    An endpoint whose observation another one ends is left as it is. What is observed of it in a drawn cohort depends on how the two go
-    together, and Kaplan and Meier's estimate is not its share of events.
+    So is what was not calibrated for predictions, and an endpoint whose observation another one ends: what is observed of it in a drawn
+    cohort depends on how the two go together, and Kaplan and Meier's estimate is not its share of events.
     """
-    own = calibrated(encoding, parameters, None, None, n_threads)
-    if encoding.observation is None or encoding.episodes is not None:
-        return own
-    pairs = zip(own.timed, encoding.observation.ended_by, strict=True)
-    return own.with_timed(tuple(endpoint.in_training() if ended_by else endpoint for endpoint, ended_by in pairs))
+    model = _Model(encoding.in_training(), parameters, None, n_threads)
+    out, observation = model.encoding, encoding.observation
+    for place, scale in model.bent_scales(None):
+        ended = encoding.episodes is None and observation is not None and bool(observation.ended_by[place])
+        if not ended and encoding.timed[place].scale != model.encoding.timed[place].scale:
+            out = _with_scale(out, place, scale)
+    return out
 
 
 def mixed_scales(encodings: Sequence[Encoding], weights: Sequence[float]) -> Encoding:
-    """The encoding of a mixture of calibrated models: its shares are the averages of theirs, which their scales tell."""
+    """The encoding of a mixture of calibrated models: its shares are the averages of theirs, which their scales tell.
+
+    A scale that one of them left as it is stays so.
+    """
     timed = list(encodings[0].in_training().timed)
     for place, own in enumerate(timed):
-        if own.calibration is not None:
-            shares = [own.calibration.shares_on(encoding.timed[place].scale, _POSITIONS) for encoding in encodings]
+        bent = [encoding.timed[place].scale for encoding in encodings]
+        if own.calibration is not None and own.scale not in bent:
+            shares = [own.calibration.shares_on(scale, _POSITIONS) for scale in bent]
             timed[place] = replace(own, scale=own.calibration.bent(_POSITIONS, np.average(shares, axis=0, weights=weights)))
     return encodings[0].with_timed(tuple(timed))
 
 
-def _shares(
-    encoding: Encoding,
-    parameters: Parameters,
-    units: CovariateUnits | None,
-    n_threads: int | None,
-    places: Sequence[int],
-    known: Cells,
-    weights: Array,
-) -> list[Array]:
-    """The mean share of subjects with an event before each position, for each of some times."""
-    alive = np.zeros((len(places), _POSITIONS.size))
-    for part in find_rows(parameters, known, 0, n_threads, units):
-        for number, place in enumerate(places):
-            alive[number] += weights[part.places] @ part.rows.survival(encoding.column_of(place), _POSITIONS).mean
-    return list(1.0 - alive / weights.sum())
+@dataclass(frozen=True)
+class _Model:
+    """Parameters that were learned on an encoding's time scales."""
+
+    encoding: Encoding
+    parameters: Parameters
+    units: CovariateUnits | None
+    n_threads: int | None
+
+    def bent_scales(self, rows: Objective | None) -> Iterator[tuple[int, TimeScale]]:
+        """Places among the times, and the scales on which the shares of events are those that were observed."""
+        timed, episodes = self.encoding.timed, self.encoding.episodes
+        places = [place for place, own in enumerate(timed) if own.calibration is not None]
+        if self.parameters.n_hidden > EXACT_LIMIT or not places:
+            return
+        first = places if episodes is None else [place for place in places if place == 0]
+        shares = dict(zip(first, self._shares(first, Cells.all_free(self.encoding.layout), np.ones(1)), strict=True))
+        if episodes is not None and rows is not None:
+            for place in places:
+                found = _at_beginning(episodes, place, rows) if place else None
+                if found is not None:
+                    shares[place] = self._shares([place], *found)[0]
+        for place, share in shares.items():
+            calibration = timed[place].calibration
+            if calibration is not None:
+                yield place, calibration.bent(_POSITIONS, share)
+
+    def agrees(self, candidate: Encoding, place: int, cells: Cells, weights: Array, before: Array) -> bool:
+        """Whether rows, given their covariates, are about as likely with another scale of one time as they were ``before``."""
+        change = self.log_mass(moved_cells(cells, self.encoding, candidate)) - before
+        lower, upper = cells.column(self.encoding.column_of(place))
+        seen = lower == upper
+        old, new = (encoding.timed[place].scale for encoding in (self.encoding, candidate))
+        at = old.from_unit(lower[seen])
+        change[seen] += new.log_slope(at) - old.log_slope(at)
+        change *= weights
+        return bool(change.sum() >= -_AGAINST * np.sqrt(np.sum(change**2)))
+
+    def log_mass(self, cells: Cells) -> Array:
+        """Of every row, but for what depends on its covariates alone."""
+        if self.units is None:
+            return log_mass(self.parameters, cells, self.n_threads)
+        return self.units.log_mass_given_covariates(self.parameters, cells, self.n_threads)
+
+    def _shares(self, places: Sequence[int], known: Cells, weights: Array) -> list[Array]:
+        """The mean share of subjects with an event before each position, for each of some times."""
+        alive = np.zeros((len(places), _POSITIONS.size))
+        for part in find_rows(self.parameters, known, 0, self.n_threads, self.units):
+            for number, place in enumerate(places):
+                alive[number] += weights[part.places] @ part.rows.survival(self.encoding.column_of(place), _POSITIONS).mean
+        return list(1.0 - alive / weights.sum())
+
+
+def _with_scale(encoding: Encoding, place: int, scale: TimeScale) -> Encoding:
+    timed = list(encoding.timed)
+    timed[place] = replace(timed[place], scale=scale)
+    return encoding.with_timed(tuple(timed))
+
+
+def _judges(rows: Objective) -> tuple[Cells, Array]:
+    """Rows that are asked about bent scales, and their weights: those without gaps if there are enough, since others take longer."""
+    complete = np.flatnonzero(~incomplete_rows(rows.recorded))
+    chosen = complete if complete.size >= _ENOUGH_JUDGES else np.arange(rows.n_rows)
+    chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, _MOST_JUDGES).astype(int))]
+    return rows.recorded.part(chosen), rows.row_weights[chosen]
 
 
 def _at_beginning(episodes: Episodes, state: int, rows: Objective) -> tuple[Cells, Array] | None:

@@ -22,7 +22,7 @@ def moved_cells(cells: Cells, before: Encoding, after: Encoding) -> Cells:
     lower, upper = (bound[:, first:] for bound in cells.bounds())
     wide = upper > lower
     lower, upper = (_moved(bound, before, after) for bound in (lower, upper))
-    return cells.with_outcomes(lower, np.where(wide, np.minimum(np.maximum(upper, lower + _NARROWEST), 1.0), upper))
+    return cells.with_outcomes(lower, np.where(wide, np.minimum(np.maximum(upper, lower + _NARROWEST), 1.0), lower))
 
 
 def moved_table(table: Array, before: Encoding, after: Encoding) -> Array:
