@@ -101,3 +101,18 @@ def test_a_mixture_says_what_was_observed_too():
         times = np.linspace(0.02, 0.98, 40) * endpoint.scale.end
         alive = mixture.prognosis(nothing_of(X)).survival(endpoint.name, times)[0]
         assert np.abs(1.0 - alive - endpoint.calibration.observed.to_unit(times)).max() < 0.005
+
+
+def test_rows_speak_against_a_share_that_censoring_has_bent():
+    """What was paid in total tells how long somebody has been observed: then the share of events, whoever was censored, is not theirs."""
+    rng = np.random.default_rng(0)
+    n = 2500
+    event, until = rng.exponential(60.0, n), rng.uniform(1.0, 72.0, n)
+    time = np.minimum(event, until)
+    X = pd.DataFrame({"total": time * rng.uniform(0.9, 1.1, n), "other": rng.normal(size=n)})
+    y = hm.endpoints(pd.DataFrame({"t": time, "e": event <= until}), churn=("t", "e"))
+    model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
+    assert model.encoding_.endpoints == model.encoding_.in_training().endpoints
+    without = X.drop(columns="total")
+    free = hm.SurvivalHarmonium(random_state=0).fit(without, y)
+    assert free.encoding_.endpoints != free.encoding_.in_training().endpoints

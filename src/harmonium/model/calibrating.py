@@ -7,7 +7,8 @@ given its covariates and what happened before.
 A share of events that was observed, whoever was censored, is right only if censoring has nothing to do with covariates. Where it has, as
 with customers whose total charges tell how long they have been with us, bending time to that share would be a mistake, and the training
 rows say so: given their covariates they are less likely on the bent scale. If they are by more than twice the standard error of the sum,
-the scale is left as it is.
+the scale is left as it is. They are asked if a share would move by more than three standard errors of
+one, and always if there are many of them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["calibrated", "calibrated_to_generate", "mixed_scales"]
 _POSITIONS = np.linspace(0.0, 1.0, 129)
 _MOST_ROWS, _FEWEST_ROWS = 300, 10  # that began a duration
 _MOST_JUDGES, _ENOUGH_JUDGES = 2000, 50
-_AGAINST = 2.0  # standard errors by which the training rows may speak against a bent scale
+_DOUBTFUL, _AGAINST = 3.0, 2.0  # standard errors: of a share that is moved further, and by which training rows may speak against it
 
 
 def calibrated(
@@ -46,12 +47,15 @@ def calibrated(
     ``rows`` are of training, on these scales. Beyond enumeration what a model says would be a sample's, and scales are left as they are.
     """
     model = _Model(encoding.in_training(), parameters, units, n_threads)
-    out, bent = model.encoding, list(model.bent_scales(rows))
-    judges, weights = _judges(rows) if bent else (rows.recorded, rows.row_weights)
-    before = model.log_mass(judges) if bent else np.empty(0)
-    for place, scale in bent:
-        if model.agrees(_with_scale(model.encoding, place, scale), place, judges, weights, before):
-            out = _with_scale(out, place, scale)
+    out, chance = model.encoding, _DOUBTFUL * 0.5 / np.sqrt(rows.n_rows) if rows.n_rows < _MOST_JUDGES else 0.0
+    before: Array | None = None
+    for place, scale, distance in model.bent_scales(rows):
+        if distance > chance:
+            judges, weights = _judges(rows)
+            before = model.log_mass(judges) if before is None else before
+            if not model.agrees(_with_scale(model.encoding, place, scale), place, judges, weights, before):
+                continue
+        out = _with_scale(out, place, scale)
     return out
 
 
@@ -63,7 +67,7 @@ def calibrated_to_generate(encoding: Encoding, parameters: Parameters, n_threads
     """
     model = _Model(encoding.in_training(), parameters, None, n_threads)
     out, observation = model.encoding, encoding.observation
-    for place, scale in model.bent_scales(None):
+    for place, scale, _ in model.bent_scales(None):
         ended = encoding.episodes is None and observation is not None and bool(observation.ended_by[place])
         if not ended and encoding.timed[place].scale != model.encoding.timed[place].scale:
             out = _with_scale(out, place, scale)
@@ -93,8 +97,8 @@ class _Model:
     units: CovariateUnits | None
     n_threads: int | None
 
-    def bent_scales(self, rows: Objective | None) -> Iterator[tuple[int, TimeScale]]:
-        """Places among the times, and the scales on which the shares of events are those that were observed."""
+    def bent_scales(self, rows: Objective | None) -> Iterator[tuple[int, TimeScale, float]]:
+        """Places among the times, the scales on which shares of events are those that were observed, and how far they were from these."""
         timed, episodes = self.encoding.timed, self.encoding.episodes
         places = [place for place, own in enumerate(timed) if own.calibration is not None]
         if self.parameters.n_hidden > EXACT_LIMIT or not places:
@@ -109,7 +113,9 @@ class _Model:
         for place, share in shares.items():
             calibration = timed[place].calibration
             if calibration is not None:
-                yield place, calibration.bent(_POSITIONS, share)
+                observed = calibration.shares_on(timed[place].scale, _POSITIONS)
+                within = timed[place].scale.reach >= _POSITIONS
+                yield place, calibration.bent(_POSITIONS, share), float(np.abs(share - observed)[within].max())
 
     def agrees(self, candidate: Encoding, place: int, cells: Cells, weights: Array, before: Array) -> bool:
         """Whether rows, given their covariates, are about as likely with another scale of one time as they were ``before``."""

@@ -140,12 +140,10 @@ def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array, w
         direction = -np.linalg.solve(curvature, gradient)
         direction /= max(1.0, float(np.abs(direction).max()) / 2.0)
         largest, size = float(np.abs(direction).max()), 1.0
-        while (
-            largest > _NEARLY
-            and size > _NEARLY
-            and loss(theta + size * direction) > loss(theta) + 1e-4 * size * float(gradient @ direction)
-        ):
-            size *= 0.5
+        if largest > _NEARLY:
+            here, falls = loss(theta), 1e-4 * float(gradient @ direction)
+            while size > _NEARLY and loss(theta + size * direction) > here + size * falls:
+                size *= 0.5
         theta = theta + size * direction
         if largest < _SETTLED:
             break
