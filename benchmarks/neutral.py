@@ -25,7 +25,7 @@ from benchmarks.neutral_worker import folds_of, grid, integrated_brier_score, ka
 from benchmarks.provenance import print_table, write_result
 from benchmarks.version_0_1 import ROOT, TODAY, environment, unpack
 
-__all__ = ["compared", "largest_disagreement", "run"]
+__all__ = ["compared", "largest_disagreement", "mean_ranks", "run"]
 
 _SCORES = ROOT / ".cache" / "neutral"
 _AGREES = 1e-4  # relative; a study's times are rounded in what was published
@@ -46,7 +46,9 @@ def run(folder: Path) -> None:
     for name in _OURS:
         rank = np.mean([row[f"rank {name}"] for row in rows])
         print(f"mean rank of {name} among {rows[0]['learners']} published learners: {rank:.2f}")
-    write_result("neutral", rows)
+    ranks = mean_ranks(published, scores[1])
+    print("mean ranks of all: " + ", ".join(f"{name} {rank:.2f}" for name, rank in ranks.items()))
+    write_result("neutral", rows, mean_ranks=ranks)
 
 
 def _published(folder: Path) -> pd.DataFrame:
@@ -79,6 +81,13 @@ def _scored(folder: Path, source: Path, name: str) -> pd.DataFrame:
     worker = ROOT / "benchmarks" / "neutral_worker.py"
     subprocess.run([sys.executable, str(worker), str(folder.resolve()), str(scores)], cwd=source, env=environment(source), check=True)
     return pd.read_csv(scores).set_index(["task", "iteration"]).sort_index()
+
+
+def mean_ranks(published: pd.DataFrame, now: pd.DataFrame) -> dict[str, float]:
+    """Of the default model and all learners by their mean scores in each study, the best first."""
+    scores = published.reindex(now.index).assign(harmonium=now["isbs"]).groupby("task").mean()
+    ranks: dict[str, float] = scores.rank(axis=1).mean().sort_values().to_dict()
+    return ranks
 
 
 def compared(published: pd.DataFrame, before: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:

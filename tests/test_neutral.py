@@ -13,7 +13,7 @@ from sksurv.metrics import concordance_index_censored
 from sksurv.nonparametric import kaplan_meier_estimator
 
 from benchmarks import neutral_worker
-from benchmarks.neutral import compared
+from benchmarks.neutral import compared, mean_ranks
 from benchmarks.neutral_worker import concordance, grid, integrated_brier_score, kaplan_meier
 
 
@@ -82,3 +82,11 @@ def test_the_worker_runs_by_itself(tmp_path):
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert scores["task"].tolist() == ["small"]
     assert 0.0 < scores["isbs"].iloc[0] < 0.4
+
+
+def test_mean_ranks_count_the_default_among_the_learners():
+    index = pd.MultiIndex.from_product([["a", "b"], [1, 2]], names=["task", "iteration"])
+    published = pd.DataFrame({"one": [0.1, 0.3, 0.2, 0.2], "two": [0.3, 0.3, 0.1, 0.1]}, index=index)
+    now = pd.DataFrame({"isbs": [0.15, 0.15, 0.4, 0.4]}, index=index)
+    assert mean_ranks(published, now) == {"one": 2.0, "two": 2.0, "harmonium": 2.0}
+    assert list(mean_ranks(published, 0.1 * now))[0] == "harmonium"
