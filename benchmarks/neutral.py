@@ -48,7 +48,7 @@ def run(folder: Path) -> None:
         print(f"mean rank of {name} among {rows[0]['learners']} published learners: {rank:.2f}")
     ranks = mean_ranks(published, scores[1])
     print("mean ranks of all: " + ", ".join(f"{name} {rank:.2f}" for name, rank in ranks.items()))
-    write_result("neutral", rows, mean_ranks=ranks)
+    write_result("neutral", rows)
 
 
 def _published(folder: Path) -> pd.DataFrame:

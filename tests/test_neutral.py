@@ -89,4 +89,4 @@ def test_mean_ranks_count_the_default_among_the_learners():
     published = pd.DataFrame({"one": [0.1, 0.3, 0.2, 0.2], "two": [0.3, 0.3, 0.1, 0.1]}, index=index)
     now = pd.DataFrame({"isbs": [0.15, 0.15, 0.4, 0.4]}, index=index)
     assert mean_ranks(published, now) == {"one": 2.0, "two": 2.0, "harmonium": 2.0}
-    assert list(mean_ranks(published, 0.1 * now))[0] == "harmonium"
+    assert next(iter(mean_ranks(published, 0.1 * now))) == "harmonium"
