@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harmonium as hm
+from harmonium.engine.parameters import Parameters
 from harmonium.model.confidence import CORRELATION, EVENT, NO_EVENT, POSITIVE, SHARE, between, interval_of, standard_error
 from harmonium.model.deviations import AVERAGED, LEADING, WIDENED
 from harmonium.model.fitting import Recipe, encode_training_table
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.rivals import jumps_to
+from harmonium.model.row_likelihood import RowLikelihood
 from harmonium.model.spread import moved
 from harmonium.model.spreading import _inverse
 from harmonium.training.penalised import Prior
@@ -366,3 +368,27 @@ def test_a_table_with_a_single_gap_has_intervals(n_gaps):
         .survival("os", [12.0], interval=0.95)
     )
     assert ((found.lower < found.estimate) & (found.estimate < found.upper)).all()
+
+
+def test_slopes_by_hidden_states_are_those_of_finite_differences(study):
+    X, y = study
+    X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    model = hm.SurvivalHarmonium(3, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    rows = encode_training_table(Recipe.of(model), X, y, model.fitted_).objective(1.0)
+    likelihood, parameters = RowLikelihood(model.fitted_, rows), model.fitted_.parameters
+    by_coupling, by_bias = likelihood.slopes(parameters)
+    natural, base, step = parameters.natural(), likelihood.at(parameters), 1e-5
+    coupled = rows.coordinates(3).coupled  # not the square of a number
+    for s in np.flatnonzero(coupled[: by_coupling.shape[1]]):
+        for j in range(3):
+            coupling = natural.coupling.copy()
+            coupling[s, j] += step
+            moved = likelihood.at(Parameters.from_natural(rows.layout, replace(natural, coupling=coupling)))
+            np.testing.assert_allclose((moved - base) / step, by_coupling[:, s, j], atol=2e-4)
+    for j in range(3):
+        bias = natural.hidden_bias.copy()
+        bias[j] += step
+        moved = likelihood.at(Parameters.from_natural(rows.layout, replace(natural, hidden_bias=bias)))
+        np.testing.assert_allclose((moved - base) / step, by_bias[:, j], atol=2e-4)
+    joint = RowLikelihood(model.fitted_, encode_training_table(Recipe.of(model), X, y, model.fitted_).objective(0.0))
+    assert joint.slopes(parameters) is None

@@ -26,7 +26,7 @@ from harmonium.typing import Array
 
 __all__ = ["jumps_to"]
 
-_MOST_STEPS = 80
+_MOST_STEPS, _LAST_STEPS = 80, 20  # without covariate units, which takes less time, and then given these
 _TOL = 1e-6  # relative change of the objective at which an optimum has been reached
 
 
@@ -47,17 +47,27 @@ def jumps_to(model: Fitted, objective: Objective, prior: float | Prior, rivals: 
     if not rivals or model.n_hidden > EXACT_LIMIT:
         return np.zeros((0, here.size)), np.zeros(0)
     units = model.covariate_units if objective.conditional == 1.0 and incomplete_rows(objective.recorded).any() else None
-    whole = objective if units is None else GivenUnits(objective, units)
-    coordinates = whole.coordinates(model.n_hidden)
-    likelihood = whole.likelihood(model.n_hidden, model.n_jobs)
-    problem = PenalisedLikelihood(likelihood, coordinates, objective.n_subjects, prior_precisions(coordinates, prior))
+    plain = _problem(objective, objective, model, prior)
+    problem = plain if units is None else _problem(GivenUnits(objective, units), objective, model, prior)
     rows = RowLikelihood(model, objective)
-    best, own = problem.loss(coordinates.from_natural(model.parameters.natural()))[0], rows.at(model.parameters)
+    best, own = problem.loss(problem.coordinates.from_natural(model.parameters.natural()))[0], rows.at(model.parameters)
     jumps, chances = [], []
     for rival in rivals:
-        end = descended(problem, coordinates.from_natural(rival.natural()), _MOST_STEPS, _TOL)
-        there = problem.parameters_at(end.x)
-        behind, deviation = (float(end.fun) - best) * problem.n_rows, float(np.sqrt(np.sum((rows.at(there) - own) ** 2)))
+        there = _settled(plain, rival, _MOST_STEPS)
+        there = there if units is None else _settled(problem, there, _LAST_STEPS)
+        behind = (problem.loss(problem.coordinates.from_natural(there.natural()))[0] - best) * problem.n_rows
+        deviation = float(np.sqrt(np.sum((rows.at(there) - own) ** 2)))
         jumps.append(flat(there.natural()) - here)
         chances.append(float(norm.sf(behind / max(deviation, 1e-9))))
     return np.array(jumps), np.array(chances)
+
+
+def _problem(whole: Objective | GivenUnits, objective: Objective, model: Fitted, prior: float | Prior) -> PenalisedLikelihood:
+    coordinates = whole.coordinates(model.n_hidden)
+    likelihood = whole.likelihood(model.n_hidden, model.n_jobs)
+    return PenalisedLikelihood(likelihood, coordinates, objective.n_subjects, prior_precisions(coordinates, prior))
+
+
+def _settled(problem: PenalisedLikelihood, rival: Parameters, most_steps: int) -> Parameters:
+    """The optimum near some parameters, or some way towards it."""
+    return problem.parameters_at(descended(problem, problem.coordinates.from_natural(rival.natural()), most_steps, _TOL).x)

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from harmonium.cells import Cells
+from harmonium.cells import Cells, Layout
+from harmonium.engine.covariate_sum import covariate_cells, covariate_layout, observed_statistics
 from harmonium.engine.covariate_units import incomplete_rows
 from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.prepared import Term
-from harmonium.engine.states import EXACT_LIMIT
+from harmonium.engine.states import EXACT_LIMIT, hidden_states
 from harmonium.model.fitted import Fitted
 from harmonium.training.objective import Objective
 from harmonium.typing import Array, Booleans
@@ -51,6 +52,33 @@ class RowLikelihood:
                 out[rows] += self._shared(term, rows, values)
         return out
 
+    def slopes(self, parameters: Parameters) -> tuple[Array, Array] | None:
+        """Of every row, derivatives by the natural couplings of covariates, (rows, statistics, hidden units), and by hidden biases.
+
+        They follow from the probabilities of hidden states (eq. 11). None if more than the conditional likelihood was maximised, or states
+        are too many.
+        """
+        if not self._sums or self._objective.conditional < 1.0:
+            return None
+        recorded, n_hidden = self._objective.recorded, parameters.n_hidden
+        statistics, missing = observed_statistics(covariate_cells(recorded))
+        layout = covariate_layout(recorded.layout)
+        unseen = np.repeat(missing, np.diff(layout.offsets), axis=1)
+        by_coupling, by_bias = np.zeros((*statistics.shape, n_hidden)), np.zeros((len(statistics), n_hidden))
+        for (rows, with_units), total in zip(self._parts, self._sums, strict=True):
+            own = self._units.joined(parameters) if with_units and self._units is not None else parameters
+            on = hidden_states(own.n_hidden)[:, :n_hidden]
+            means = _means_by_state(own, layout) if unseen[rows].any() else None
+            for term, found in zip(self._terms, total.posteriors(own), strict=True):
+                hidden = found @ on
+                products = statistics[rows][:, :, None] * hidden[:, None, :]
+                if means is not None:
+                    expected = np.einsum("rs,sk,sj->rkj", found, means, on, optimize=True)
+                    products = np.where(unseen[rows][:, :, None], expected, products)
+                by_coupling[rows] -= term.weights[rows, None, None] * products
+                by_bias[rows] -= term.weights[rows, None] * hidden
+        return by_coupling, by_bias
+
     def _sum(self, rows: Booleans) -> LogMassSum:
         return LogMassSum([Term.uniform(_part(term.cells, rows), 1.0) for term in self._terms], self._model.n_jobs)
 
@@ -60,6 +88,18 @@ class RowLikelihood:
             return np.asarray(term.weights[rows] * values)
         weights = self._objective.row_weights
         return np.asarray(term.weights * values * weights[rows] / weights.sum())
+
+
+def _means_by_state(parameters: Parameters, layout: Layout) -> Array:
+    """Means of the statistics of covariates of which nothing is known, in every state, (states, statistics)."""
+    natural = parameters.natural()
+    states, parts = hidden_states(parameters.n_hidden), []
+    by_state = natural.bias + states @ natural.coupling.T
+    for block in layout.blocks:
+        own = by_state[:, block.statistics].reshape(len(states), block.n_columns, -1)
+        nothing = np.full((len(states), block.n_columns), np.nan)
+        parts.append(block.unit.mean_statistics(own, nothing, nothing).reshape(len(states), -1))
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(states), 0))
 
 
 def _part(cells: Cells, rows: Booleans) -> Cells:

@@ -188,13 +188,29 @@ class _Around:
         one[k] = 1.0
         return flat(self.coordinates.to_natural(one)) - flat(self.coordinates.to_natural(np.zeros(self.z.size)))
 
+    def _score(self, k: int, by_coupling: Array, by_bias: Array) -> Array | None:
+        """The scores of all rows along one coordinate, if it moves nothing but couplings of covariates and hidden biases."""
+        one = np.zeros(self.z.size)
+        one[k] = 1.0
+        there, here = self.coordinates.to_natural(one), self.coordinates.to_natural(np.zeros(self.z.size))
+        n = by_coupling.shape[1]
+        coupling = there.coupling - here.coupling
+        if (there.bias != here.bias).any() or coupling[n:].any():
+            return None
+        places = np.argwhere(coupling[:n])
+        out = by_bias @ (there.hidden_bias - here.hidden_bias)
+        for s, j in places:
+            out += coupling[s, j] * by_coupling[:, s, j]
+        return np.asarray(out)
+
     def information(self) -> tuple[Array, Array]:
         """Of all rows about free coordinates and direct effects, and the sum of their scores."""
         likelihood = RowLikelihood(self.model, self.objective)
         base = likelihood.at(self.parameters())
-        scores = np.zeros((base.size, self.z.size))
+        scores, slopes = np.zeros((base.size, self.z.size)), likelihood.slopes(self.parameters())
         for k in np.flatnonzero(self.free):
-            scores[:, k] = (likelihood.at(self.parameters(int(k))) - base) / _STEP
+            found = None if slopes is None else self._score(int(k), *slopes)
+            scores[:, k] = (likelihood.at(self.parameters(int(k))) - base) / _STEP if found is None else found
         parts = [scores[:, self.free]]
         if self.n_direct:
             covariates = self.standardised(self.objective.recorded)
