@@ -27,6 +27,7 @@ _FAR_APART, _BETWEEN = 2.0, 3.0  # a knot is put before one that is so many time
 _NEAREST = 0.02  # distance of knots, relative to the later one
 _MOST_STEPS = 200
 _LATE = 0.9  # of the end: if follow-up or events stop before, there is a knot
+_FLAT = 1e-6
 _NEARLY, _SETTLED = 1e-5, 1e-13  # steps below which Newton's method needs no control, and is through
 _WITHOUT = 0.5  # of a subject more has no event until mid-time: intervals that all begin at 0 set no upper limit
 _FAR = 700.0  # an integral of the hazard beyond which nobody is left
@@ -135,8 +136,8 @@ def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array, w
         expected, found = coefficients * exposure, (count * slope) @ parts
         gradient = expected - found + penalty @ theta
         curvature = (parts * (count * bend)[:, None]).T @ parts + penalty + np.diag(expected - found)
-        if np.linalg.eigvalsh(curvature)[0] < 1e-6:  # far from the optimum
-            curvature += np.diag(np.maximum(found - expected, 0.0) + 1e-6)
+        if not _is_convex(curvature):  # far from the optimum
+            curvature += np.diag(np.maximum(found - expected, 0.0) + _FLAT)
         direction = -np.linalg.solve(curvature, gradient)
         direction /= max(1.0, float(np.abs(direction).max()) / 2.0)
         largest, size = float(np.abs(direction).max()), 1.0
@@ -148,3 +149,12 @@ def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array, w
         if largest < _SETTLED:
             break
     return np.asarray(np.exp(theta))
+
+
+def _is_convex(curvature: Array) -> bool:
+    """Whether a symmetric matrix has no eigenvalue below a small one."""
+    try:
+        np.linalg.cholesky(curvature - _FLAT * np.eye(len(curvature)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
