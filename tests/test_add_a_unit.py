@@ -67,15 +67,8 @@ def copy(tmp_path_factory):
 
 
 def run(copy, *arguments):
-    """Compiled without optimisation, which takes most of the time."""
     paths = os.pathsep.join([str(copy / "src"), str(copy)])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": paths,
-        "NUMBA_CACHE_DIR": str(copy / "numba"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_OPT": "0",
-    }
+    environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(copy / "numba"), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([sys.executable, *arguments], cwd=copy, env=environment, text=True, capture_output=True, check=False)
 
 
