@@ -7,8 +7,7 @@ given its covariates and what happened before.
 A share of events that was observed, whoever was censored, is right only if censoring has nothing to do with covariates. Where it has, as
 with customers whose total charges tell how long they have been with us, bending time to that share would be a mistake, and the training
 rows say so: given their covariates they are less likely on the bent scale. If they are by more than twice the standard error of the sum,
-the scale is left as it is. They are asked if a share would move by more than three standard errors of
-one, and always if there are many of them.
+the scale is left as it is. They are asked if a share would move by more than three standard errors of one, and always if there are many.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def mixed_scales(encodings: Sequence[Encoding], weights: Sequence[float]) -> Enc
     for place, own in enumerate(timed):
         bent = [encoding.timed[place].scale for encoding in encodings]
         if own.calibration is not None and own.scale not in bent:
-            shares = [own.calibration.shares_on(scale, _POSITIONS) for scale in bent]
+            shares = [scale.position_on(own.calibration.observed, _POSITIONS) for scale in bent]
             timed[place] = replace(own, scale=own.calibration.bent(_POSITIONS, np.average(shares, axis=0, weights=weights)))
     return encodings[0].with_timed(tuple(timed))
 
@@ -113,7 +112,7 @@ class _Model:
         for place, share in shares.items():
             calibration = timed[place].calibration
             if calibration is not None:
-                observed = calibration.shares_on(timed[place].scale, _POSITIONS)
+                observed = timed[place].scale.position_on(calibration.observed, _POSITIONS)
                 within = timed[place].scale.reach >= _POSITIONS
                 yield place, calibration.bent(_POSITIONS, share), float(np.abs(share - observed)[within].max())
 

@@ -47,7 +47,7 @@ class RowLikelihood:
                 out += self._shared(term, np.ones(out.size, dtype=bool), candidate.log_mass(term.cells))
             return out
         for (rows, with_units), total in zip(self._parts, self._sums, strict=True):
-            own = self._units.joined(parameters) if with_units and self._units is not None else parameters
+            own = self._joined(parameters) if with_units else parameters
             for term, values in zip(self._terms, total.log_masses(own), strict=True):
                 out[rows] += self._shared(term, rows, values)
         return out
@@ -66,7 +66,7 @@ class RowLikelihood:
         unseen = np.repeat(missing, np.diff(layout.offsets), axis=1)
         by_coupling, by_bias = np.zeros((*statistics.shape, n_hidden)), np.zeros((len(statistics), n_hidden))
         for (rows, with_units), total in zip(self._parts, self._sums, strict=True):
-            own = self._units.joined(parameters) if with_units and self._units is not None else parameters
+            own = self._joined(parameters) if with_units else parameters
             on = hidden_states(own.n_hidden)[:, :n_hidden]
             means = _means_by_state(own, layout) if unseen[rows].any() else None
             for term, found in zip(self._terms, total.posteriors(own), strict=True):
@@ -78,6 +78,9 @@ class RowLikelihood:
                 by_coupling[rows] -= term.weights[rows, None, None] * products
                 by_bias[rows] -= term.weights[rows, None] * hidden
         return by_coupling, by_bias
+
+    def _joined(self, parameters: Parameters) -> Parameters:
+        return parameters if self._units is None else self._units.joined(parameters)
 
     def _sum(self, rows: Booleans) -> LogMassSum:
         return LogMassSum([Term.uniform(_part(term.cells, rows), 1.0) for term in self._terms], self._model.n_jobs)

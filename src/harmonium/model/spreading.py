@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -28,7 +29,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import incomplete_rows
 from harmonium.engine.exact import LogMassSum
-from harmonium.engine.parameters import Parameters
+from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.prepared import Term
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.fitted import Fitted
@@ -184,24 +185,27 @@ class _Around:
 
     def natural(self, k: int) -> Array:
         """How far one coordinate moves the natural parameters, which are linear in all of them."""
+        return flat(self._at_one(k)) - flat(self._origin)
+
+    def _at_one(self, k: int) -> Natural:
         one = np.zeros(self.z.size)
         one[k] = 1.0
-        return flat(self.coordinates.to_natural(one)) - flat(self.coordinates.to_natural(np.zeros(self.z.size)))
+        return self.coordinates.to_natural(one)
+
+    @cached_property
+    def _origin(self) -> Natural:
+        return self.coordinates.to_natural(np.zeros(self.z.size))
 
     def _score(self, k: int, by_coupling: Array, by_bias: Array) -> Array | None:
         """The scores of all rows along one coordinate, if it moves nothing but couplings of covariates and hidden biases."""
-        one = np.zeros(self.z.size)
-        one[k] = 1.0
-        there, here = self.coordinates.to_natural(one), self.coordinates.to_natural(np.zeros(self.z.size))
-        n = by_coupling.shape[1]
+        there, here, n = self._at_one(k), self._origin, by_coupling.shape[1]
         coupling = there.coupling - here.coupling
         if (there.bias != here.bias).any() or coupling[n:].any():
             return None
-        places = np.argwhere(coupling[:n])
-        out = by_bias @ (there.hidden_bias - here.hidden_bias)
-        for s, j in places:
+        out: Array = by_bias @ (there.hidden_bias - here.hidden_bias)
+        for s, j in np.argwhere(coupling[:n]):
             out += coupling[s, j] * by_coupling[:, s, j]
-        return np.asarray(out)
+        return out
 
     def information(self) -> tuple[Array, Array]:
         """Of all rows about free coordinates and direct effects, and the sum of their scores."""

@@ -8,13 +8,13 @@ the scale of training did. Order in time, and all that was learned of how subjec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from harmonium.table.endpoint_summary import EndpointSummary
-from harmonium.table.hazard_fit import fit_hazard
+from harmonium.table.hazard_fit import fit_hazard, spaced_knots
 from harmonium.table.hazard_spline import spline_basis
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
@@ -22,7 +22,6 @@ from harmonium.typing import Array
 __all__ = ["Calibration", "calibration_of"]
 
 _N_TIMES = 160  # at which the bent scale is looked at, evenly in time and evenly in events
-_NEAREST = 0.02  # distance of knots, relative to the later one
 _LEAST = 1e-4  # of the mean hazard, below which a hazard does not fall
 _RIDGE = 1e-4
 _CERTAIN = 1e-9
@@ -50,14 +49,8 @@ class Calibration:
         times = np.unique(np.concatenate([even * end, self.observed.from_unit(even * self.observed.reach)]))
         at = np.interp(self.observed.to_unit(times), np.maximum.accumulate(shares), positions)
         cumulative, alive = -np.log1p(-np.minimum(at, 1.0 - _CERTAIN)), np.maximum(1.0 - at, _CERTAIN)
-        knots = _merged(self.trained.knots, self.observed.knots)
-        return TimeScale(self.trained.name, end, 0.0, tuple(knots), tuple(_hazards(knots, times / end, cumulative, alive)), np.inf)
-
-    def shares_on(self, scale: TimeScale, positions: Array) -> Array:
-        """The shares, before some positions, of a model for which this scale is the bent one."""
-        inside = self.observed.to_unit(scale.from_unit(np.minimum(positions, scale.reach)))
-        beyond = self.observed.reach + (positions - scale.reach) * (1.0 - self.observed.reach) / (1.0 - scale.reach)
-        return np.where(positions > scale.reach, beyond, inside)
+        knots = spaced_knots({*self.trained.knots, *self.observed.knots})
+        return replace(self.observed, knots=tuple(knots), hazards=tuple(_hazards(knots, times / end, cumulative, alive)))
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file."""
@@ -78,16 +71,7 @@ def calibration_of(times: EndpointSummary, scale: TimeScale) -> Calibration | No
     if scale.name != "kaplan-meier" or np.isfinite(scale.horizon) or times.late_entries or times.censored.all():
         return None
     knots, hazards = fit_hazard(times, scale.end, closely=True)
-    return Calibration(scale, TimeScale(scale.name, scale.end, 0.0, tuple(knots.tolist()), tuple(hazards.tolist()), np.inf))
-
-
-def _merged(first: tuple[float, ...], second: tuple[float, ...]) -> list[float]:
-    """The knots of both, from 0 to 1, but for those that are too close to the one before."""
-    out = [0.0]
-    for knot in sorted({*first, *second}):
-        if knot - out[-1] > _NEAREST * knot and 1.0 - knot > _NEAREST:
-            out.append(knot)
-    return [*out, 1.0]
+    return Calibration(scale, replace(scale, knots=tuple(knots.tolist()), hazards=tuple(hazards.tolist())))
 
 
 def _hazards(knots: list[float], times: Array, cumulative: Array, alive: Array) -> list[float]:

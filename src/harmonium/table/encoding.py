@@ -31,9 +31,10 @@ from harmonium.typing import Array
 if TYPE_CHECKING:
     from harmonium.cells import Cells, Layout
 
-__all__ = ["Encoding", "conclude_endpoints", "event_position"]
+__all__ = ["NARROWEST", "Encoding", "conclude_endpoints", "event_position"]
 
-_SMALLEST = 1e-9  # intervals on the time scale are at least this wide, and events this far from 0
+NARROWEST = 1e-9
+"""Intervals on the time scale are at least this wide, and events this far from 0."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ class Encoding:
             start, end = scale.to_unit(y.lower[:, e]), scale.to_unit(np.where(at_zero, learned.first_time, y.upper[:, e]))
             end = np.where(y.upper[:, e] > scale.end, 1.0, end)
             lower[:, e] = np.where(point, event_position(start), _inside(start))
-            upper[:, e] = np.where(point, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + _SMALLEST), 1.0))
+            upper[:, e] = np.where(point, lower[:, e], np.minimum(np.maximum(end, lower[:, e] + NARROWEST), 1.0))
         unknown = y.unknown
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper
@@ -291,12 +292,12 @@ class Encoding:
 
 def event_position(position: Array) -> Array:
     """Positions of events, kept away from 0, where a density may vanish or not be defined."""
-    return np.maximum(position, _SMALLEST)
+    return np.maximum(position, NARROWEST)
 
 
 def _inside(position: Array) -> Array:
     """Positions before which there is no event: at 0, or not too close to 0 or 1."""
-    return np.where(position < _SMALLEST, 0.0, np.minimum(position, 1.0 - _SMALLEST))
+    return np.where(position < NARROWEST, 0.0, np.minimum(position, 1.0 - NARROWEST))
 
 
 def conclude_endpoints(

@@ -19,7 +19,7 @@ from harmonium.table.product_limit import product_limit
 from harmonium.table.tied_times import TiedTimes
 from harmonium.typing import Array, Booleans
 
-__all__ = ["fit_hazard"]
+__all__ = ["fit_hazard", "spaced_knots"]
 
 _MOST_KNOTS, _PENALTY = 8, 1.0  # knots at quantiles: enough for the shape of a hazard, too few for its noise
 _CLOSE_KNOTS, _CLOSE_PENALTY = 12, 0.02
@@ -50,13 +50,9 @@ def fit_hazard(times: EndpointSummary, end: float, *, closely: bool = False) -> 
     if not seen.any():
         return np.array([0.0, 1.0]), np.full(4, np.log(2.0))
     last = min(times.last_time / end, 1.0)
-    knots = _knots(
-        middle[seen],
-        count[seen],
-        _falls(middle, ends, count)[seen] if closely else count[seen],
-        last,
-        _CLOSE_KNOTS if closely else _MOST_KNOTS,
-    )
+    most, penalty = (_CLOSE_KNOTS, _CLOSE_PENALTY) if closely else (_MOST_KNOTS, _PENALTY)
+    mass = _falls(middle, ends, count) if closely else count
+    knots = _knots(middle[seen], count[seen], mass[seen], last, most)
     basis, integral = spline_basis(knots)
     exposure = count @ integral(lower) + _WITHOUT * count @ integral(middle) / count.sum()
     wide = (upper > lower)[seen]
@@ -67,7 +63,7 @@ def fit_hazard(times: EndpointSummary, end: float, *, closely: bool = False) -> 
     if last < _LATE:
         events, number, wide = np.vstack([at, beyond / (1.0 - last)]), np.append(number, _LATER), np.append(wide, False)
         exposure = exposure + _WAITING * beyond
-    return knots, _coefficients(events, number, wide, exposure, _CLOSE_PENALTY if closely else _PENALTY)
+    return knots, _coefficients(events, number, wide, exposure, penalty)
 
 
 def _falls(time: Array, ended: Booleans, count: Array) -> Array:
@@ -87,11 +83,16 @@ def _knots(events: Array, count: Array, mass: Array, last: float, most: int) -> 
     share = (np.cumsum(number) - 0.5 * number) / mass.sum()
     inner = np.interp(np.arange(1, n_inner + 1) / (n_inner + 1.0), share, distinct)
     late = [time for time in (float(events.max()), *np.linspace(last, 1.0, 4 if last < _LATE else 1, endpoint=False)) if time < _LATE]
+    return _with_more_between(np.array(spaced_knots({*inner.tolist(), *late})), events, count)
+
+
+def spaced_knots(candidates: set[float]) -> list[float]:
+    """From 0 to 1, without those that are too close to the one before."""
     out = [0.0]
-    for knot in sorted({*inner.tolist(), *late}):
+    for knot in sorted(candidates):
         if knot - out[-1] > _NEAREST * knot and 1.0 - knot > _NEAREST:
             out.append(knot)
-    return _with_more_between(np.array([*out, 1.0]), events, count)
+    return [*out, 1.0]
 
 
 def _with_more_between(knots: Array, events: Array, count: Array) -> Array:
