@@ -17,6 +17,7 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
 from harmonium.model.draws import draw_tables
+from harmonium.model.episode_prognosis import EpisodePrognosis
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.model_prognosis import ModelPrognosis
@@ -24,7 +25,6 @@ from harmonium.model.notebook import model_html
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.model.spread import Spread
-from harmonium.model.state_prognosis import EpisodePrognosis
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.model.words import model_words

@@ -10,9 +10,9 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import mixed_scales
+from harmonium.model.episode_prognosis import EpisodeMixture
 from harmonium.model.fitted import Fitted
 from harmonium.model.mixture_prognosis import MixturePrognosis
-from harmonium.model.state_prognosis import EpisodeMixture
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.model.words import model_words

@@ -17,7 +17,7 @@ from harmonium.model.hidden import Answer
 from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.quantiles import invert_survival
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["MixturePrognosis", "parts_of"]
 
@@ -68,9 +68,9 @@ class MixturePrognosis(Prognosis):
         """How far the answers of components move with their displacements, on average."""
         return self._average(lambda part: part.displacement(question, covariate))
 
-    def _average(self, question: Callable[[ModelPrognosis], Array]) -> Array:
+    def _average(self, question: Callable[[ModelPrognosis], Array], rows: Integers | None = None) -> Array:
         total: Array | None = None
-        for weight, part in zip(self.weights, self.parts, strict=True):
+        for weight, part in zip(self.weights if rows is None else self.weights[:, rows], self.parts, strict=True):
             answer = question(part)
             scaled = weight.reshape(-1, *[1] * (answer.ndim - 1)) * answer
             total = scaled if total is None else total + scaled

@@ -155,16 +155,19 @@ class Predicting(ABC):
         array = prognosis.cumulative_hazard(endpoint, times)
         return array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
 
-    def predict_density(
-        self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, interval: float | None = None
-    ) -> Any:
-        """Density of the event time; see :meth:`Prognosis.density <harmonium.model.prognosis.Prognosis.density>`."""
+    def predict_density(self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None, interval: float | None = None) -> Any:
+        """Density of the event time; see :meth:`Prognosis.density <harmonium.model.prognosis.Prognosis.density>`.
+
+        Where an endpoint is terminal, the derivative of the cumulative incidence; ``endpoint`` may then name several, of which the first
+        event counts.
+        """
         return self.prognosis(X, given=given).density(endpoint, times, interval=interval)
 
-    def predict_hazard(
-        self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, interval: float | None = None
-    ) -> Any:
-        """Hazard; see :meth:`Prognosis.hazard <harmonium.model.prognosis.Prognosis.hazard>`."""
+    def predict_hazard(self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None, interval: float | None = None) -> Any:
+        """Hazard; see :meth:`Prognosis.hazard <harmonium.model.prognosis.Prognosis.hazard>`.
+
+        Where an endpoint is terminal, among those with no terminal event and none of the endpoints asked for so far.
+        """
         return self.prognosis(X, given=given).hazard(endpoint, times, interval=interval)
 
     def predict_quantile(

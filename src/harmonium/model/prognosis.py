@@ -26,7 +26,7 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
 
-__all__ = ["Joint", "Prognosis", "endpoint_place"]
+__all__ = ["Joint", "Prognosis", "endpoint_place", "no_states"]
 
 Joint = Callable[[Rows, list[int], list[Array]], Answer]
 """A question about several columns of some rows at once."""
@@ -103,17 +103,17 @@ class Prognosis(ABC):
     @with_interval(SHARE)
     def state_probabilities(self, times: Any) -> dict[str, Array]:
         """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one."""
-        raise _no_states()
+        raise no_states()
 
     @with_interval(WITHIN_UNTIL)
     def time_in_states(self, *, until: float) -> dict[str, Array]:
         """Mean time spent on each path until a time, (rows,), where an endpoint is terminal."""
-        raise _no_states()
+        raise no_states()
 
     @with_interval(NO_EVENT)
     def survival_after(self, event: str, times: Any) -> Array:
         """Probability of no terminal event until each time since another event, (rows, times)."""
-        raise _no_states()
+        raise no_states()
 
     @with_interval(POSITIVE)
     def cumulative_hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
@@ -281,7 +281,8 @@ class Prognosis(ABC):
         return [e for e, _ in asked], [at for _, at in asked]
 
 
-def _no_states() -> ValueError:
+def no_states() -> ValueError:
+    """What is said where states are asked of a model that knows of none."""
     return ValueError(
         "the model knows of no terminal endpoint, and so of no states; say which it is and fit again: "
         'harmonium.endpoints(..., terminal="death")'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -11,30 +11,24 @@ from typing import Any
 import numpy as np
 
 from harmonium.errors import CompetingWarning, warn
-from harmonium.model.confidence import EVENT, NO_EVENT, SHARE, between
-from harmonium.model.hidden import Answer, Enumerated
+from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, between
+from harmonium.model.hidden import Answer
 from harmonium.model.intervals import groups_of_intervals
-from harmonium.model.known_rows import KnownRows
-from harmonium.model.mixture_prognosis import MixturePrognosis
-from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.model.path_quantiles import first_times
-from harmonium.model.path_rows import PathRows
-from harmonium.model.path_tables import PathTables
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.quantile_interval import quantile_with_interval
 from harmonium.model.with_interval import WITHIN_UNTIL, with_interval
 from harmonium.numerics.quadrature import gauss_legendre, panel_nodes
 from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.course import Course
-from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["EpisodeMixture", "EpisodePrognosis", "StatePrognosis"]
+__all__ = ["StatePrognosis"]
 
 _N_PANELS, _N_NODES = 32, 8  # of an integral over time
-_N_SPLIT = 96  # parts of the time in which an event may fall
 _N_RISK = 24  # nodes of an integral over the time scale
+_NOBODY = 1e-12  # is at risk: probabilities are not known better
 _ROWS_AT_ONCE = 500  # with times of their own, each of which is found for all of them
 
 
@@ -58,8 +52,12 @@ class StatePrognosis(Prognosis):
         """Survival after a passing event that is to come, or has, (rows, times)."""
 
     @abstractmethod
-    def _alive_without(self, e: int, times: Array, until: float) -> Array:
-        """No passing event until each time, no terminal one until a later one, (rows, times)."""
+    def _rates(self, times: Array) -> Array:
+        """Derivatives of the probabilities of all paths in time, (paths, rows, times)."""
+
+    @abstractmethod
+    def _both(self, e: int, end: int, first: Array, last: Array) -> Array:
+        """The only passing event until each of the first times, a terminal one until each of the last, (rows, first, last)."""
 
     # --- states ---
 
@@ -96,10 +94,13 @@ class StatePrognosis(Prognosis):
 
     @with_interval(NO_EVENT)
     def survival_without(self, event: str, times: Any, *, until: float) -> Array:
-        """Probability of no such event until each time and of no terminal one until ``until``, (rows, times); nothing being given."""
-        if self.course.passing != (event,) or self.known is not None:
-            raise ValueError(f"this is known of the only event that is not terminal, while nothing is given; found {event!r}")
-        return self._alive_without(self.course.names.index(event), np.asarray(times, dtype=np.float64), float(until))
+        """Probability of no such event until each time and of no terminal one until ``until``, (rows, times)."""
+        course = self.course
+        if course.passing != (event,):
+            raise ValueError(f"this is known of the only event that is not terminal; found {event!r}")
+        places = [course.names.index(name) for name in (event, *course.terminal)]
+        ends = [np.array([float(until)])] * len(course.terminal)
+        return self._none_of(places, [np.atleast_1d(np.asarray(times, dtype=np.float64)), *ends]).reshape(self.n_rows, -1)
 
     # --- endpoints ---
 
@@ -170,23 +171,47 @@ class StatePrognosis(Prognosis):
         area: Array = alive[:, :-1] @ (0.5 * scale.reach * weights) + alive[:, -1] * (1.0 - scale.reach)
         return -area
 
-    # --- what is not answered ---
+    # --- densities ---
 
+    @with_interval(POSITIVE)
     def density(self, endpoint: Any = None, times: Any = None) -> Array:
-        """Not available."""
-        raise _refusal("densities", "cumulative_incidence")
+        """Derivative of the cumulative incidence, (rows, times), in one over the unit of time; of several endpoints, of the first event.
 
+        NaN in rows whose event is known to have happened at some time, and beyond follow-up. It is found from the densities of durations by
+        the integrals that give probabilities (eq. 34), since differences of these would lose digits and need care next to every step;
+        relative to adaptive quadrature it is off by 1e-9, on a logarithmic time scale by 2e-8. Of rows that are known to be alive for
+        longer than their course is known, while several events may have come, it is zero where the incidence as answered falls.
+        """
+        return self._rate(*self._asked_for(endpoint, times))
+
+    @with_interval(POSITIVE)
     def hazard(self, endpoint: Any = None, times: Any = None) -> Array:
-        """Not available."""
-        raise _refusal("hazards", "cumulative_incidence")
+        """Density over the probability of being at risk, (rows, times): none of the endpoints asked for, and no terminal event.
 
+        Of the only terminal endpoint it is the hazard of death, after other events or not; of a passing one, or of one of several causes,
+        the cause-specific hazard. NaN where nobody is at risk, and where there is no density.
+        """
+        places, at = self._asked_for(endpoint, times)
+        at_risk = [end < 0 and not self.course.has_happened((state, end), places) for state, end in self.course.paths]
+        share = self._paths(at)[at_risk].sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(share > _NOBODY, self._rate(places, at) / share, np.nan)
+
+    @with_interval(SHARE)
     def joint_survival(self, times: Mapping[str, Any]) -> Array:
-        """Not available."""
-        raise _refusal("joint survival", "state_probabilities")
+        """Probability that no endpoint has had its event until its time, on the grid of ``times``, a mapping of endpoints.
+
+        The shape is (rows, times of the first endpoint, of the second, ...). Whom a terminal event has kept from another one has not had
+        that. Where several events may come before a terminal one, it is known of one endpoint, and of several terminal ones.
+        """
+        return self._none_of(*self._grid(times))
 
     def joint_density(self, times: Mapping[str, Any]) -> Array:
         """Not available."""
-        raise _refusal("joint densities", "state_probabilities")
+        raise ValueError(
+            "event times together have no density where an endpoint is terminal: an event that is prevented never happens. Ask for "
+            "joint_survival, or for the density of one endpoint or of the first of several"
+        )
 
     # --- how ---
 
@@ -222,6 +247,39 @@ class StatePrognosis(Prognosis):
     def _end(self, places: tuple[int, ...]) -> float:
         return max(self.encoding.scales[e].end for e in places)
 
+    def _rate(self, places: tuple[int, ...], times: Array) -> Array:
+        """The derivative of the incidence; NaN where there is none."""
+        happened = [self.course.has_happened(path, places) for path in self.course.paths]
+        found = np.maximum(self._rates(times)[happened].sum(axis=0), 0.0)  # flows in and out, whose sum rounding may leave below zero
+        return np.where(self._is_timed(places)[:, None] | (times > self._end(places)), np.nan, found)
+
+    def _is_timed(self, places: tuple[int, ...]) -> Booleans:
+        """Rows in which the first of some endpoints is known to have happened at some time, (rows,): a step, which has no density."""
+        known, rows = self.histories, np.arange(self.n_rows)
+        own = np.isin(known.kind, places)
+        step = np.argmax(own, axis=1)
+        at_once = known.lower[rows, step] >= known.upper[rows, step]
+        return np.where(own.any(axis=1), at_once, np.isfinite(known.dead) & np.isin(known.cause, places))
+
+    def _none_of(self, places: list[int], at: list[Array]) -> Array:
+        """No event of any endpoint until its time: one, less the incidence of each, which counts those twice who have had both.
+
+        That is a passing and a terminal one: two terminal events never happen to the same subject.
+        """
+        passing = [k for k, e in enumerate(places) if not self.course.is_terminal(e)]
+        if passing and len(places) > 1 and len(self.course.passing) > 1:
+            raise ValueError(
+                f"joint survival is not known where several events may come before a terminal one, here "
+                f"{' and '.join(map(repr, self.course.passing))}; ask for state_probabilities, or for one endpoint"
+            )
+        out = np.ones((self.n_rows, *(own.size for own in at)))
+        for k, (e, own) in enumerate(zip(places, at, strict=True)):
+            out -= _on_axes(1.0 - self._free_of((e,), self._paths(own)), [k], len(places))
+        for first in passing:
+            for last in (k for k, e in enumerate(places) if self.course.is_terminal(e)):
+                out += _on_axes(self._both(places[first], places[last], at[first], at[last]), [first, last], len(places))
+        return np.clip(out, 0.0, 1.0)
+
     def _time_on_paths(self, until: float) -> Array:
         """Mean time on each path, (paths, rows); rows of one history share the edges at which their probabilities have steps."""
         out = np.empty((len(self.course.paths), self.n_rows))
@@ -242,96 +300,6 @@ class StatePrognosis(Prognosis):
         """What is known of every row's course."""
 
 
-class EpisodePrognosis(StatePrognosis, ModelPrognosis):
-    """The prognosis of one model."""
-
-    @property
-    def histories(self) -> Histories:
-        """What is known of every row's course."""
-        assert self.encoding.episodes is not None
-        if not hasattr(self, "_histories"):
-            known = self.known or Endpoints.nothing(self.encoding.endpoint_names, self.n_rows)
-            self._histories = self.encoding.episodes.histories(known)
-        return self._histories
-
-    def _paths(self, times: Array, rows: Integers | None = None) -> Array:
-        return self._by_part(np.arange(self.n_rows) if rows is None else rows, lambda own: own.probabilities(times))
-
-    def _after(self, state: int, e: int, times: Array) -> Array:
-        def answer(own: PathRows) -> Array:
-            alive = own.tables.survival(own.tables.course.after(state, e), times)
-            happened = (own.known.kind == e).any(axis=1, keepdims=True)  # its probability in a hidden state is then no news
-            weights = own.weights * np.where(happened, 1.0, own.tables.kind(state, e))
-            return np.asarray(((weights / weights.sum(axis=1, keepdims=True)) @ alive)[None])
-
-        return np.asarray(self._by_part(np.arange(self.n_rows), answer)[0])
-
-    def _alive_without(self, e: int, times: Array, until: float) -> Array:
-        edges = np.unique(np.concatenate([times, np.linspace(0.0, until, _N_SPLIT + 1)]))
-        edges = edges[edges <= until]
-        place = np.searchsorted(edges, np.minimum(times, until))
-
-        def answer(own: PathRows) -> Array:
-            tables = own.tables
-            free = tables.survival(0, edges)
-            after = tables.survival(tables.course.after(0, e), until - 0.5 * (edges[:-1] + edges[1:]))
-            passed = tables.kind(0, e)[:, None] * (free[:, :-1] - free[:, 1:]) * after
-            later = np.concatenate([np.cumsum(passed[:, ::-1], axis=1)[:, ::-1], np.zeros((len(passed), 1))], axis=1)
-            return np.asarray((own.weights @ (free[:, -1:] + later)[:, place])[None])
-
-        return np.asarray(self._by_part(np.arange(self.n_rows), answer)[0])
-
-    def _by_part(self, chosen: Integers, question: Callable[[PathRows], Array]) -> Array:
-        """Answers (anything, chosen rows, times), part by part."""
-        out: Array | None = None
-        position = np.full(self.n_rows, -1)
-        position[chosen] = np.arange(chosen.size)
-        episodes = self.encoding.episodes
-        assert episodes is not None
-        for part in self._parts():
-            asked = np.flatnonzero(position[part.places] >= 0)
-            if not asked.size:
-                continue
-            assert isinstance(part.rows, KnownRows)
-            assert isinstance(part.rows.hidden, Enumerated)
-            hidden, places = part.rows.hidden, part.places[asked]
-            tables = PathTables(episodes, part.rows.natural, self.encoding.layout, hidden.states)
-            weights = hidden.weights if asked.size == len(hidden.weights) else hidden.weights[asked]
-            answer = question(PathRows(tables, weights, self.histories.part(places)))
-            if asked.size == chosen.size and (position[places] == np.arange(chosen.size)).all():
-                return answer
-            out = np.empty((len(answer), chosen.size, answer.shape[2])) if out is None else out
-            out[:, position[places]] = answer
-        assert out is not None, "a table without rows has no answers"
-        return out
-
-
-class EpisodeMixture(StatePrognosis, MixturePrognosis):
-    """Of a mixture: probabilities of paths are averages over its components."""
-
-    @property
-    def histories(self) -> Histories:
-        """What is known of every row's course."""
-        first = self.parts[0]
-        assert isinstance(first, EpisodePrognosis)
-        return first.histories
-
-    def _paths(self, times: Array, rows: Integers | None = None) -> Array:
-        weights = self.weights if rows is None else self.weights[:, rows]
-        found = [w[:, None] * part._paths(times, rows) for w, part in self._components(weights)]
-        return np.asarray(np.sum(found, axis=0))
-
-    def _after(self, state: int, e: int, times: Array) -> Array:
-        return np.asarray(np.sum([w[:, None] * part._after(state, e, times) for w, part in self._components(self.weights)], axis=0))
-
-    def _alive_without(self, e: int, times: Array, until: float) -> Array:
-        found = [w[:, None] * part._alive_without(e, times, until) for w, part in self._components(self.weights)]
-        return np.asarray(np.sum(found, axis=0))
-
-    def _components(self, weights: Array) -> list[tuple[Array, EpisodePrognosis]]:
-        return [(w, part) for w, part in zip(weights, self.parts, strict=True) if isinstance(part, EpisodePrognosis)]
-
-
 def _breaks(known: Histories, until: float) -> Array:
     """Times at which each row's probabilities have steps or bends, (rows, times); 0 where there is none before ``until``."""
     found = np.column_stack([known.lower, known.upper, known.entered, known.until, known.alive, known.dead])
@@ -343,5 +311,8 @@ def _check_until(until: Any) -> None:
         raise ValueError(f"until must be a positive time; found {until!r}")
 
 
-def _refusal(what: str, instead: str) -> ValueError:
-    return ValueError(f"{what} are not available where an endpoint is terminal; ask for {instead}")
+def _on_axes(values: Array, axes: list[int], n_axes: int) -> Array:
+    """Values (rows, ...) whose other axes have these numbers among some, to be broadcast over the rest of them."""
+    ordered = np.transpose(values, [0, *(1 + np.argsort(axes))])
+    sizes = iter(ordered.shape[1:])
+    return ordered.reshape(len(values), *(next(sizes) if axis in axes else 1 for axis in range(n_axes)))
