@@ -31,6 +31,29 @@ DEFINITIONS = {"os": ("os_mth", "os_event"), "rfs": ("rfs_mth", "rfs_event")}
 COVARIATES = ["age", "arm", "stage", "visits", "smokes"]
 
 
+def trial(n_rows=400, seed=0, ties=False):
+    """Recurrence and death, which ends everything: the first 150 rows have no recurrence, and the 50 after them no death."""
+    rng = np.random.default_rng(seed)
+    age, stage = rng.normal(60.0, 10.0, n_rows), rng.choice(["I", "II", "III"], n_rows)
+    recurrence = rng.exponential(30.0 * np.exp(-0.04 * (age - 60.0)))
+    death, end = np.minimum(recurrence, 30.0) + rng.exponential(30.0, n_rows), rng.uniform(12.0, 60.0, n_rows)
+    recurrence[:150], death[150:200] = np.inf, np.inf
+    seen = np.minimum(death, end)
+    frame = pd.DataFrame({"age": age, "stage": stage, "rec_mth": np.minimum(recurrence, seen), "recurred": recurrence < seen})
+    frame["os_mth"], frame["dead"] = seen, death < end
+    if ties:
+        frame[["rec_mth", "os_mth"]] = np.ceil(frame[["rec_mth", "os_mth"]])
+    frame["why"] = np.where(frame["recurred"], "recurrence", np.where(frame["dead"], "death", "none"))
+    frame.loc[rng.random(n_rows) < 0.1, "age"] = np.nan
+    frame.loc[rng.random(n_rows) < 0.1, "stage"] = None
+    return frame
+
+
+TERMINAL = {"recurrence": ("rec_mth", "recurred"), "death": ("os_mth", "dead"), "terminal": "death"}
+CAUSES = {"first": {"time": "rec_mth", "cause": "why", "causes": {"recurrence": "recurrence", "death": "death"}, "censored": "none"}}
+OF_TRIAL = ["age", "stage"]
+
+
 def both(frame):
     """Covariates and endpoints in memory."""
     return frame[COVARIATES], hm.endpoints(frame, **DEFINITIONS)

@@ -97,6 +97,13 @@ def test_completed_tables_keep_what_was_observed(model, frame):
     assert ages.is_unique  # partitions have random numbers of their own
 
 
+def test_completed_tables_have_no_late_entry(model, frame):
+    table = cut(frame.assign(entry=np.where(np.arange(120) < 50, 0.3 * frame["os_mth"], 0.0)), 50, 70)
+    y = hd.endpoints(table, **{**DEFINITIONS, "os": {"time": "os_mth", "event": "os_event", "entry": "entry"}})
+    times = hd.impute(model, table[COVARIATES], y)[0][1].compute()
+    assert times.columns.tolist() == [(name, bound) for name in ("os", "rfs") for bound in ("lower", "upper")]
+
+
 def test_categories_that_dask_does_not_know_are_kept(model, frame):
     X, y = collections(frame)
     X["stage"] = X["stage"].astype("category")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harmonium as hm
 from harmonium.cells import Cells
 from harmonium.errors import TableError
 from harmonium.table.column_summary import summarise_column
@@ -13,9 +14,10 @@ from harmonium.table.columns import conclude_column, learn_column
 from harmonium.table.encoding import Encoding, conclude_endpoints
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.episodes import conclude_episodes, summarise_episodes
 from harmonium.training.statistics import StatisticsSummary
 from harmonium.training.ties import TiedTimes, ties_as_intervals
-from tests.distributed.tables import both, cohort
+from tests.distributed.tables import CAUSES, OF_TRIAL, TERMINAL, both, cohort, trial
 from tests.models import EVERY_UNIT, random_cells
 
 
@@ -104,6 +106,17 @@ def test_endpoints_are_learned_from_their_parts(scale, ties):
     np.testing.assert_array_equal(widened.lower, whole.lower[100:200])
     np.testing.assert_array_equal(widened.upper, whole.upper[100:200])
     assert ties == bool((widened.lower != known.lower[100:200]).any())
+
+
+@pytest.mark.parametrize("scale", ["kaplan-meier", "log"])
+@pytest.mark.parametrize("definitions", [TERMINAL, CAUSES])
+def test_episodes_are_learned_from_their_parts(scale, definitions):
+    frame = trial(ties=True)
+    known = parse_endpoints(hm.endpoints(frame, **definitions))
+    parts = [summarise_episodes(known.part(part)) for part in (slice(0, 3), slice(3, 3), slice(3, 180), slice(180, None))]
+    whole = Encoding.learn(frame[OF_TRIAL], known, None, scale, None)[0].episodes
+    assert conclude_episodes(merged(parts), scale, None) == whole
+    assert conclude_episodes(merged(parts[:-1]), scale, None) != whole
 
 
 def test_many_times_are_cut_and_hardly_move_the_scale():

@@ -18,9 +18,11 @@ from harmonium.distributed.frames import (
     impute,
     predict,
     predict_cumulative_hazard_function,
+    predict_cumulative_incidence,
     predict_median,
     predict_quantile,
     predict_restricted_mean,
+    predict_state_probabilities,
     predict_survival_function,
 )
 
@@ -31,8 +33,10 @@ __all__ = [
     "impute",
     "predict",
     "predict_cumulative_hazard_function",
+    "predict_cumulative_incidence",
     "predict_median",
     "predict_quantile",
     "predict_restricted_mean",
+    "predict_state_probabilities",
     "predict_survival_function",
 ]

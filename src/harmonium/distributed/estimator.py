@@ -49,8 +49,11 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Up to 200,000 distinct times of each endpoint the encoding is that of the whole table. Beyond, time scales come from times that are
-    rounded down by less than a thousandth, and tied event times are not widened to intervals
+    Where an endpoint is terminal, what is modelled are durations and kinds of events, as in memory; the same endpoints must be terminal
+    in all partitions.
+
+    Up to 200,000 distinct times of each endpoint or duration the encoding is that of the whole table. Beyond, time scales come from
+    times that are rounded down by less than a thousandth, and tied event times are not widened to intervals
     (``harmonium/table/endpoint_summary.py``). A column may have at most 10,000 levels.
 
     Examples
@@ -134,27 +137,35 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     # --- questions about Dask DataFrames, answered when they are computed ---
 
-    def predict(self, X: Any, *, endpoint: str | None = None, given: Any = None) -> Any:
+    def predict(self, X: Any, *, endpoint: Any = None, given: Any = None) -> Any:
         """Risk; see :func:`harmonium.distributed.predict`."""
         return frames.predict(self.fitted, X, endpoint=endpoint, given=given)
 
-    def predict_survival_function(self, X: Any, *, times: Any, endpoint: str | None = None, given: Any = None) -> Any:
+    def predict_survival_function(self, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
         """Survival; see :func:`harmonium.distributed.predict_survival_function`."""
         return frames.predict_survival_function(self.fitted, X, times=times, endpoint=endpoint, given=given)
 
-    def predict_cumulative_hazard_function(self, X: Any, *, times: Any, endpoint: str | None = None, given: Any = None) -> Any:
+    def predict_cumulative_incidence(self, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
+        """Cumulative incidence; see :func:`harmonium.distributed.predict_cumulative_incidence`."""
+        return frames.predict_cumulative_incidence(self.fitted, X, times=times, endpoint=endpoint, given=given)
+
+    def predict_state_probabilities(self, X: Any, *, times: Any, given: Any = None) -> Any:
+        """Where subjects are at each time; see :func:`harmonium.distributed.predict_state_probabilities`."""
+        return frames.predict_state_probabilities(self.fitted, X, times=times, given=given)
+
+    def predict_cumulative_hazard_function(self, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
         """Cumulative hazard; see :func:`harmonium.distributed.predict_cumulative_hazard_function`."""
         return frames.predict_cumulative_hazard_function(self.fitted, X, times=times, endpoint=endpoint, given=given)
 
-    def predict_median(self, X: Any, *, endpoint: str | None = None, given: Any = None) -> Any:
+    def predict_median(self, X: Any, *, endpoint: Any = None, given: Any = None) -> Any:
         """The median event time; see :func:`harmonium.distributed.predict_median`."""
         return frames.predict_median(self.fitted, X, endpoint=endpoint, given=given)
 
-    def predict_quantile(self, X: Any, *, q: float = 0.5, endpoint: str | None = None, given: Any = None) -> Any:
+    def predict_quantile(self, X: Any, *, q: float = 0.5, endpoint: Any = None, given: Any = None) -> Any:
         """A quantile of the event time; see :func:`harmonium.distributed.predict_quantile`."""
         return frames.predict_quantile(self.fitted, X, q=q, endpoint=endpoint, given=given)
 
-    def predict_restricted_mean(self, X: Any, *, until: float, endpoint: str | None = None, given: Any = None) -> Any:
+    def predict_restricted_mean(self, X: Any, *, until: float, endpoint: Any = None, given: Any = None) -> Any:
         """The mean event time until a time; see :func:`harmonium.distributed.predict_restricted_mean`."""
         return frames.predict_restricted_mean(self.fitted, X, until=until, endpoint=endpoint, given=given)
 

@@ -6,7 +6,7 @@ those about levels that training did not have, are in the workers' logs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import pandas as pd
 from harmonium.distributed.clusters import require_paired
 from harmonium.errors import HarmoniumWarning, TableError, silenced
 from harmonium.metrics.observed import place_of
+from harmonium.model.prognosis import no_states
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.table.dated_endpoints import require_day_first
 from harmonium.table.endpoints import endpoints_of_part
@@ -28,9 +29,11 @@ __all__ = [
     "impute",
     "predict",
     "predict_cumulative_hazard_function",
+    "predict_cumulative_incidence",
     "predict_median",
     "predict_quantile",
     "predict_restricted_mean",
+    "predict_state_probabilities",
     "predict_survival_function",
     "single_threaded",
 ]
@@ -43,7 +46,7 @@ def endpoints(table: Any, /, *, unit: str | None = None, terminal: Any = (), **d
     ----------
     table : dask.dataframe.DataFrame
     unit, terminal
-        As in :func:`harmonium.endpoints`; a model with terminal endpoints answers about such tables, but cannot be fitted to them.
+        As in :func:`harmonium.endpoints`; there is no warning of an endpoint that looks terminal, which a partition does not show.
     **definitions : tuple or mapping
         As in :func:`harmonium.endpoints`. In a partition there need not be an event. Dates such as 13/04/2019 need
         ``"dayfirst"``, since partitions might show different orders.
@@ -72,7 +75,7 @@ def _endpoints_of_partition(
 # --- predictions ---
 
 
-def predict(model: SurvivalModel, X: Any, *, endpoint: str | None = None, given: Any = None) -> Any:
+def predict(model: SurvivalModel, X: Any, *, endpoint: Any = None, given: Any = None) -> Any:
     """Risk, higher means sooner; a Dask Series.
 
     Parameters
@@ -80,30 +83,30 @@ def predict(model: SurvivalModel, X: Any, *, endpoint: str | None = None, given:
     model : Fitted or a fitted estimator
     X : dask.dataframe.DataFrame
         Covariates.
-    endpoint : str, optional
-        By default the first.
+    endpoint : str or tuple of str, optional
+        By default the first; of several, where one is terminal, the first event.
     given : dask.dataframe.DataFrame, optional
         What is known of the endpoints, in the same partitions.
     """
     return _series(model, X, "risk", endpoint, given, lambda prognosis, name: prognosis.risk(name))
 
 
-def predict_median(model: SurvivalModel, X: Any, *, endpoint: str | None = None, given: Any = None) -> Any:
+def predict_median(model: SurvivalModel, X: Any, *, endpoint: Any = None, given: Any = None) -> Any:
     """The median event time, as :func:`harmonium.distributed.predict`."""
     return _series(model, X, "median", endpoint, given, lambda prognosis, name: prognosis.median(name))
 
 
-def predict_quantile(model: SurvivalModel, X: Any, *, q: float = 0.5, endpoint: str | None = None, given: Any = None) -> Any:
+def predict_quantile(model: SurvivalModel, X: Any, *, q: float = 0.5, endpoint: Any = None, given: Any = None) -> Any:
     """A quantile of the event time, as :func:`harmonium.distributed.predict`."""
     return _series(model, X, "quantile", endpoint, given, lambda prognosis, name: prognosis.quantile(name, q))
 
 
-def predict_restricted_mean(model: SurvivalModel, X: Any, *, until: float, endpoint: str | None = None, given: Any = None) -> Any:
+def predict_restricted_mean(model: SurvivalModel, X: Any, *, until: float, endpoint: Any = None, given: Any = None) -> Any:
     """The mean event time until a time, as :func:`harmonium.distributed.predict`."""
     return _series(model, X, "restricted mean", endpoint, given, lambda prognosis, name: prognosis.restricted_mean(name, until=until))
 
 
-def predict_survival_function(model: SurvivalModel, X: Any, *, times: Any, endpoint: str | None = None, given: Any = None) -> Any:
+def predict_survival_function(model: SurvivalModel, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
     """Probability of no event until each time; a Dask DataFrame.
 
     Parameters
@@ -114,22 +117,55 @@ def predict_survival_function(model: SurvivalModel, X: Any, *, times: Any, endpo
     times : array_like
         One column each, with the time as its name, such as "12" or "0.5". They have to be given: at all event times of a large table
         there would be more predictions than anybody can use.
-    endpoint : str, optional
-        By default the first.
+    endpoint : str or tuple of str, optional
+        By default the first; of several, where one is terminal, the first event.
     given : dask.dataframe.DataFrame, optional
         What is known of the endpoints, in the same partitions.
     """
     return _curves(model, X, times, endpoint, given, lambda prognosis, name, at: prognosis.survival(name, at))
 
 
-def predict_cumulative_hazard_function(model: SurvivalModel, X: Any, *, times: Any, endpoint: str | None = None, given: Any = None) -> Any:
+def predict_cumulative_hazard_function(model: SurvivalModel, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
     """Cumulative hazard, as :func:`harmonium.distributed.predict_survival_function`."""
     return _curves(model, X, times, endpoint, given, lambda prognosis, name, at: prognosis.cumulative_hazard(name, at))
 
 
-def _series(model: SurvivalModel, X: Any, called: str, endpoint: str | None, given: Any, question: Callable[..., Array]) -> Any:
+def predict_cumulative_incidence(model: SurvivalModel, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
+    """Probability that the event has happened until each time, as :func:`harmonium.distributed.predict_survival_function`."""
+    return _curves(model, X, times, endpoint, given, lambda prognosis, name, at: prognosis.cumulative_incidence(name, at))
+
+
+def predict_state_probabilities(model: SurvivalModel, X: Any, *, times: Any, given: Any = None) -> Any:
+    """Where subjects are at each time, where an endpoint is terminal; a Dask DataFrame whose rows add up to one at each time.
+
+    Parameters
+    ----------
+    model : Fitted or a fitted estimator
+    X : dask.dataframe.DataFrame
+        Covariates.
+    times : array_like
+        One column each with every path, such as ("event-free", "12"); ``found["event-free"]`` are those of one path. Parquet knows no
+        columns with two levels: there, write ``found.columns = [" at ".join(column) for column in found.columns]`` first.
+    given : dask.dataframe.DataFrame, optional
+        What is known of the endpoints, in the same partitions.
+    """
+    episodes = model.fitted.encoding.episodes
+    if episodes is None:
+        raise no_states()
+    at, course = _asked_times(times), episodes.course
+    paths = [course.label(path) for path in course.paths]
+
+    def ask(prognosis: Any) -> Array:
+        found = prognosis.state_probabilities(at)
+        return np.concatenate([found[path] for path in paths], axis=1)
+
+    return _answers(model, X, given, ask, _no_rows(X, pd.MultiIndex.from_product([paths, _labels(at)], names=["path", "time"])))
+
+
+def _series(model: SurvivalModel, X: Any, called: str, endpoint: Any, given: Any, question: Callable[..., Array]) -> Any:
     name = _endpoint_of(model, endpoint)
-    meta = pd.Series(dtype=np.float64, name=f"{name} {called}", index=X._meta.index)
+    shown = name if isinstance(name, str) else " or ".join(name)
+    meta = pd.Series(dtype=np.float64, name=f"{shown} {called}", index=X._meta.index)
 
     def ask(prognosis: Any) -> Array:
         return question(prognosis, name)
@@ -137,21 +173,37 @@ def _series(model: SurvivalModel, X: Any, called: str, endpoint: str | None, giv
     return _answers(model, X, given, ask, meta)
 
 
-def _curves(model: SurvivalModel, X: Any, times: Any, endpoint: str | None, given: Any, question: Callable[..., Array]) -> Any:
-    name, at = _endpoint_of(model, endpoint), np.atleast_1d(np.asarray(times, dtype=np.float64))
-    short = [f"{time:g}" for time in at]
-    columns = short if len(set(short)) == at.size else [repr(float(time)) for time in at]
-    meta = pd.DataFrame({column: np.empty(0) for column in columns}, index=X._meta.index)
+def _curves(model: SurvivalModel, X: Any, times: Any, endpoint: Any, given: Any, question: Callable[..., Array]) -> Any:
+    name, at = _endpoint_of(model, endpoint), _asked_times(times)
 
     def ask(prognosis: Any) -> Array:
         return question(prognosis, name, at)
 
-    return _answers(model, X, given, ask, meta)
+    return _answers(model, X, given, ask, _no_rows(X, _labels(at)))
 
 
-def _endpoint_of(model: SurvivalModel, endpoint: str | None) -> str:
-    names = model.fitted.encoding.endpoint_names
-    return names[place_of(names, endpoint)]
+def _endpoint_of(model: SurvivalModel, endpoint: Any) -> str | tuple[str, ...]:
+    """The endpoint that is asked for, or several, of which only a model with terminal endpoints knows the first event."""
+    encoding = model.fitted.encoding
+    names = encoding.endpoint_names
+    if endpoint is None or isinstance(endpoint, str) or encoding.episodes is None:
+        return names[place_of(names, endpoint)]
+    return tuple(names[place_of(names, name)] for name in endpoint)
+
+
+def _asked_times(times: Any) -> Array:
+    return np.atleast_1d(np.asarray(times, dtype=np.float64))
+
+
+def _labels(at: Array) -> list[str]:
+    """Times as names of columns, with as many digits as tell them apart."""
+    short = [f"{time:g}" for time in at]
+    return short if len(set(short)) == at.size else [repr(float(time)) for time in at]
+
+
+def _no_rows(X: Any, columns: Sequence[str] | pd.MultiIndex) -> pd.DataFrame:
+    """What predictions look like."""
+    return pd.DataFrame(np.empty((0, len(columns))), columns=columns, index=X._meta.index)
 
 
 def _answers(model: SurvivalModel, X: Any, given: Any, ask: Callable[[Any], Array], meta: Any) -> Any:
@@ -224,7 +276,9 @@ def _example(model: SurvivalModel, X: Any, y: Any) -> tuple[pd.DataFrame, pd.Dat
     """Columns and types of a completed table."""
     with silenced(HarmoniumWarning):
         columns, times = single_threaded(model).impute(X._meta_nonempty, None, random_state=0)[0]
-    return X._meta.astype(_fixed_types(columns)), (times if y is None else y._meta).iloc[:0]
+    if y is not None:
+        times = y._meta.loc[:, [kind != "entry" for _, kind in y._meta.columns]]  # what is complete has no late entry
+    return X._meta.astype(_fixed_types(columns)), times.iloc[:0]
 
 
 def _fixed_types(frame: pd.DataFrame) -> dict[Any, Any]:

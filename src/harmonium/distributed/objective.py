@@ -19,6 +19,7 @@ from harmonium.distributed import partitions
 from harmonium.distributed.clusters import paired_partitions
 from harmonium.distributed.tree import lazy_tree, tree
 from harmonium.engine.parameters import Natural
+from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import IndexWarning, Problem, TableError, warn
 from harmonium.model.fitting import Recipe
 from harmonium.table.checks import warn_of_ignored, warn_of_leak
@@ -138,10 +139,12 @@ def learn_table(client: Any, recipe: Recipe, X: Any, y: Any) -> DistributedTable
         raise TableError(_shown(list(dict.fromkeys(found.problems))))
     if not found.n_rows:
         raise TableError("the table has no rows")
-    summaries = [found.columns[name] for name in X.columns]
-    encoding = Encoding.concluded(summaries, found.endpoints, roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale, found.unit)
+    if found.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
+        raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
+    summaries, settings = [found.columns[name] for name in X.columns], (recipe.time_scale, recipe.horizon, recipe.numeric_scale)
+    encoding = Encoding.concluded(summaries, found.endpoints, roles, *settings, unit=found.unit, episodes=found.episodes)
     _warn_of(found, encoding, roles)
-    return DistributedTable(client, encoding, found.n_rows, tuple(map(TiedTimes.of, found.endpoints)), parts)
+    return DistributedTable(client, encoding, found.n_rows, tuple(map(TiedTimes.of, found.timed)), parts)
 
 
 def _shown(problems: list[Problem]) -> list[Problem]:

@@ -22,6 +22,7 @@ from harmonium.table.column_summary import ColumnSummary, summarise_column
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.episodes import EpisodeSummary, summarise_episodes
 from harmonium.table.frames import to_pandas
 from harmonium.table.labels import has_other_labels
 from harmonium.training.objective import LogLikelihood, Objective
@@ -30,7 +31,17 @@ from harmonium.training.statistics import StatisticsSummary
 from harmonium.training.ties import TiedTimes, ties_as_intervals
 from harmonium.typing import Integers
 
-__all__ = ["MOST_LEVELS", "EncodedPartition", "Summary", "add_gradients", "encode", "merge_statistics", "merge_summaries", "summarise"]
+__all__ = [
+    "MOST_LEVELS",
+    "EncodedPartition",
+    "Summary",
+    "add_gradients",
+    "encode",
+    "merge_statistics",
+    "merge_summaries",
+    "no_agreement",
+    "summarise",
+]
 
 MOST_LEVELS = 10_000
 """Levels of a column, beyond which it is refused."""
@@ -56,6 +67,8 @@ class Summary:
         What is wrong, by partition.
     unit : str or None
         Of time.
+    episodes : EpisodeSummary or None
+        None if no endpoint is terminal.
     """
 
     columns: dict[Any, ColumnSummary]
@@ -65,6 +78,17 @@ class Summary:
     other_labels: bool = False
     problems: tuple[Problem, ...] = ()
     unit: str | None = None
+    episodes: EpisodeSummary | None = None
+
+    @property
+    def terminal(self) -> tuple[str, ...]:
+        """Endpoints that end everything."""
+        return () if self.episodes is None else self.episodes.course.terminal
+
+    @property
+    def timed(self) -> tuple[EndpointSummary, ...]:
+        """Of what is modelled as times: the endpoints, or the durations of episodes."""
+        return self.endpoints if self.episodes is None else self.episodes.durations
 
 
 def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number: int) -> Summary:
@@ -78,8 +102,7 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
             raise TableError(f"X and y must have as many rows; found {len(frame)} and {len(y)}")
         other_labels = has_other_labels(X, y)
         known = parse_endpoints(y)
-        if known.terminal:
-            raise TableError("terminal endpoints are not available on a cluster; define them with terminal=(), or fit in memory")
+        episodes = summarise_episodes(known)
     except ValueError as error:
         return Summary({}, (), 0, {}, problems=_in_partition(number, error))
     for name in frame.columns:
@@ -90,7 +113,7 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
                 leaks[name] = equal_times(numbers, known)
         except TableError as error:
             problems += _in_partition(number, error)
-    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems), known.unit)
+    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems), known.unit, episodes)
 
 
 def _in_partition(number: int, error: ValueError) -> tuple[Problem, ...]:
@@ -122,6 +145,8 @@ def _merged(a: Summary, b: Summary) -> Summary:
         return replace(a, problems=(*problems, Problem(f"all partitions must have the same endpoints; found {names[0]} and {names[1]}")))
     if a.unit != b.unit and a.n_rows and b.n_rows:
         problems.append(Problem(f"times must be in the same unit in all partitions; found {a.unit} and {b.unit}"))
+    if a.terminal != b.terminal and a.n_rows and b.n_rows:
+        problems.append(Problem(no_agreement(a.terminal, b.terminal)))
     columns = {}
     for name in dict.fromkeys((*a.columns, *b.columns)):
         try:
@@ -139,6 +164,24 @@ def _merged(a: Summary, b: Summary) -> Summary:
         a.other_labels or b.other_labels,
         tuple(problems),
         a.unit if a.n_rows else b.unit,
+        _merged_episodes(a, b),
+    )
+
+
+def _merged_episodes(a: Summary, b: Summary) -> EpisodeSummary | None:
+    """Of both, or of one where the other has no rows or, which has been noted, other terminal endpoints."""
+    if not a.n_rows:
+        return b.episodes
+    if a.episodes is None or b.episodes is None or not b.n_rows or a.terminal != b.terminal:
+        return a.episodes
+    return a.episodes.merged(b.episodes)
+
+
+def no_agreement(one: tuple[str, ...], other: tuple[str, ...]) -> str:
+    """What is said of partitions with different terminal endpoints."""
+    return (
+        f"the same endpoints must be terminal in all partitions; found {one} and {other}. Define them for the whole table: "
+        f"harmonium.distributed.endpoints(table, ..., terminal={one or other})"
     )
 
 

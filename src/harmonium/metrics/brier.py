@@ -173,7 +173,7 @@ class IntegratedBrier:
         part = observed.cut_at(self.end)
         survival = survival if part.rows.all() else survival[part.rows]
         own, sums, losses = np.zeros(part.time.size), np.zeros(self.times.size), _Losses(part, self.censoring)
-        for k, (time, share, n_counted) in enumerate(zip(self.times, self._shares, self.n_counted, strict=True)):
+        for k, (time, share, n_counted) in enumerate(zip(self.times, self.shares, self.n_counted, strict=True)):
             squared, _ = losses.at(time, survival[:, self.columns[k]])
             own += (share / n_counted) * squared
             sums[k] = squared.sum()
@@ -186,14 +186,15 @@ class IntegratedBrier:
         if not np.isfinite(sums).all():
             return Estimate(undefined(f"{self.metric} of {observed.name!r}", "predictions are missing or infinite"), np.nan)
         scores, influence, cut = sums / self.n_counted, own.copy(), observed.cut_at(self.end)
-        for time, share, score, n_counted in zip(self.times, self._shares, scores, self.n_counted, strict=True):
+        for time, share, score, n_counted in zip(self.times, self.shares, scores, self.n_counted, strict=True):
             influence -= (share / n_counted) * score * cut.weighted(cut.entered_before(time))
         n = cut.n_subjects
         influence = cut.per_subject(influence) * (np.sqrt(n / (n - 1)) if n > 1 else np.nan)
-        return Estimate(float(self._shares @ scores), float(np.linalg.norm(influence)), influence)
+        return Estimate(float(self.shares @ scores), float(np.linalg.norm(influence)), influence)
 
     @property
-    def _shares(self) -> Array:
+    def shares(self) -> Array:
+        """Weights of the times in the mean over their range."""
         return _trapezoid(self.times) if self.times.size else np.empty(0)
 
 

@@ -13,16 +13,17 @@ import numpy as np
 from harmonium.metrics.brier import IntegratedBrier, check_shape, inverse_probability, usable_times
 from harmonium.metrics.concordance import harrell
 from harmonium.metrics.observed import Estimate, Observed, mean_of, right_censored
-from harmonium.metrics.pairs import TIED
+from harmonium.metrics.pairs import Pairs
 from harmonium.metrics.undefined import undefined
 from harmonium.table.aalen_johansen import AalenJohansen
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit
 from harmonium.table.relations import at_or_after
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = [
     "Competing",
+    "IncidenceBrier",
     "aalen_johansen",
     "competing",
     "competing_concordance",
@@ -35,7 +36,7 @@ __all__ = [
     "weighted_concordance",
 ]
 
-_PART_ROWS = 500  # subjects who are compared with all others at a time
+_METRIC = "the integrated Brier score"
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ def is_prevented(known: Endpoints, endpoint: str) -> bool:
     return any(name != endpoint for name in known.terminal)
 
 
-def competing(known: Endpoints, endpoint: str | None = None, sample_weight: Any = None) -> Competing:
-    """An endpoint of a table in which some are terminal, and whose rows may have weights."""
-    observed = right_censored(known, endpoint, sample_weight=sample_weight)
+def competing(known: Endpoints, endpoint: str | None = None, sample_weight: Any = None, *, quiet: bool = False) -> Competing:
+    """An endpoint of a table in which some are terminal, and whose rows may have weights. Unless ``quiet``, rows left out are warned of."""
+    observed = right_censored(known, endpoint, quiet=quiet, sample_weight=sample_weight)
     time, other = observed.time.copy(), np.zeros(observed.time.size, dtype=bool)
     for name in known.terminal:
         if name != observed.name:
@@ -141,9 +142,9 @@ def incidence_brier_score(
     at = np.atleast_1d(np.asarray(times, dtype=np.float64))
     predicted = np.asarray(incidence, dtype=np.float64)
     check_shape(own.observed, predicted, at.size, "incidence")
-    predicted, censoring, out = predicted[own.observed.rows], train.censoring(), np.full(at.size, np.nan)
+    predicted, losses, out = predicted[own.observed.rows], _Losses(own, train.censoring()), np.full(at.size, np.nan)
     for k in np.flatnonzero(usable_times("the Brier score", own.observed, train.observed, at, predicted)):
-        out[k] = np.average(_losses(own, censoring, predicted[:, k], at[k]), weights=own.observed.weight)
+        out[k] = np.average(losses.at(at[k], predicted[:, k]), weights=own.observed.weight)
     return out
 
 
@@ -159,17 +160,50 @@ def integrated_incidence_brier_score(
 
 def integrated(own: Competing, train: Competing, incidence: Array, times: Array) -> Estimate:
     """The integrated score and its standard error over subjects; ``incidence`` is of all rows of the table."""
-    metric = "the integrated Brier score"
-    usable = IntegratedBrier.of(own.observed, train.observed, times, metric)
-    if not usable.times.size:
-        return Estimate(np.nan, np.nan)
-    predicted = incidence[own.observed.rows][:, usable.columns]
-    if not np.isfinite(predicted).all():
-        return Estimate(undefined(f"{metric} of {own.observed.name!r}", "predictions are missing or infinite"), np.nan)
-    censoring = train.censoring()
-    losses = np.column_stack([_losses(own, censoring, predicted[:, k], time) for k, time in enumerate(usable.times)])
-    of_subjects = np.trapezoid(losses, usable.times, axis=1) / (usable.times[-1] - usable.times[0])
-    return mean_of(of_subjects, own.observed.weight)
+    score = IncidenceBrier.of(own, train, times)
+    return score.concluded(own, score.losses(own, incidence))
+
+
+@dataclass(frozen=True)
+class IncidenceBrier:
+    """The integrated score in steps, for predictions that arrive in parts, as :class:`harmonium.metrics.brier.IntegratedBrier`.
+
+    Attributes
+    ----------
+    times, columns : ndarray
+        Distinct times at which the score can be estimated, and where they are among those of the predictions.
+    shares : ndarray
+        Weights of these times in the mean over their range.
+    censoring : ProductLimit
+        Its distribution in training.
+    """
+
+    times: Array
+    columns: Integers
+    shares: Array
+    censoring: ProductLimit
+
+    @classmethod
+    def of(cls, own: Competing, train: Competing, times: Array) -> IncidenceBrier:
+        """For the subjects of all parts together."""
+        usable = IntegratedBrier.of(own.observed, train.observed, times, _METRIC)
+        return cls(usable.times, usable.columns, usable.shares, train.censoring())
+
+    def losses(self, own: Competing, incidence: Array) -> Array:
+        """What each subject of a part contributes to the score; ``incidence`` is of all rows of the part's table."""
+        losses, rows, out = _Losses(own, self.censoring), own.observed.rows, np.zeros(own.observed.time.size)
+        with np.errstate(invalid="ignore"):  # predictions may be infinite where nothing is known
+            for time, column, share in zip(self.times, self.columns, self.shares, strict=True):
+                out += share * losses.at(time, incidence[:, column][rows])
+        return out
+
+    def concluded(self, own: Competing, losses: Array) -> Estimate:
+        """The score and its standard error over subjects, from the losses of all of them in order."""
+        if not self.times.size:
+            return Estimate(np.nan, np.nan)  # the warning has been given
+        if not np.isfinite(losses).all():
+            return Estimate(undefined(f"{_METRIC} of {own.observed.name!r}", "predictions are missing or infinite"), np.nan)
+        return mean_of(losses, own.observed.weight)
 
 
 def competing_concordance(y: Any, risk: Any, *, endpoint: str | None = None, y_train: Any = None, sample_weight: Any = None) -> float:
@@ -204,18 +238,14 @@ def weighted_concordance(own: Competing, train: Competing, risk: Array) -> float
     observed, risk = own.observed, risk[own.observed.rows]
     if not observed.event.any():
         return undefined(f"the concordance index of {observed.name!r}", "there are no events")
-    remaining = inverse_probability(train.censoring().at(observed.time))
-    agreeing = compared = 0.0
-    for part in np.array_split(np.flatnonzero(observed.event), max(1, int(observed.event.sum()) // _PART_ROWS)):
-        time, mine = observed.time[part, None], remaining[part, None]
-        later = (observed.time > time) | ((observed.time == time) & ~observed.event & ~own.other)
-        never = own.other & (observed.time <= time)
-        weight = np.where(later, mine**2, np.where(never, mine * remaining, 0.0))
-        if observed.weight is not None:
-            weight = weight * observed.weight[part, None] * observed.weight
-        difference = risk[part, None] - risk
-        agreeing += float(np.sum(weight * np.where(np.abs(difference) <= TIED, 0.5, difference > 0.0)))
-        compared += float(weight.sum())
+    if not np.isfinite(risk).all():
+        return undefined(f"the concordance index of {observed.name!r}", "predictions are missing or infinite")
+    remaining, start = inverse_probability(train.censoring().at(observed.time)), np.zeros(risk.size)
+    later = Pairs.of(observed.time, observed.event | own.other, start, risk, observed.event).by_event(observed.weighted(start + 1.0))
+    # in the order of time reversed, those who had the other event by then are those who come later
+    never = Pairs.of(-observed.time, observed.event, start, risk, observed.event).by_event(observed.weighted(own.other * remaining))
+    weight = observed.weighted(remaining)
+    agreeing, compared = (float(weight @ (remaining * one + other)) for one, other in zip(later, never, strict=True))
     return agreeing / compared if compared else undefined(f"the concordance index of {observed.name!r}", "there are no comparable pairs")
 
 
@@ -229,11 +259,17 @@ def _pair(y: Any, endpoint: str | None, y_train: Any, sample_weight: Any) -> tup
     return own, own if y_train is None else since_the_start(parse_endpoints(y_train), endpoint)
 
 
-def _losses(own: Competing, censoring: ProductLimit, incidence: Array, time: float) -> Array:
-    """Weighted squared differences at a time, of every subject."""
-    observed = own.observed
-    known = (observed.event | own.other) & (observed.time <= time)
-    still = np.where(observed.time > time, inverse_probability(censoring.at(np.array(time))), 0.0)
-    weight = np.where(known, inverse_probability(censoring.at(observed.time)), still)
-    happened = observed.event & (observed.time <= time)
-    return np.asarray(weight * (happened - incidence) ** 2)
+class _Losses:
+    """Weighted squared differences of all subjects, time by time, so that memory is linear in their number."""
+
+    def __init__(self, own: Competing, censoring: ProductLimit) -> None:
+        self._own, self._censoring = own, censoring
+        self._at_end = inverse_probability(censoring.at(own.observed.time))
+
+    def at(self, time: float, incidence: Array) -> Array:
+        """Contributions at a time."""
+        observed = self._own.observed
+        known = (observed.event | self._own.other) & (observed.time <= time)
+        still = np.where(observed.time > time, inverse_probability(self._censoring.at(np.array(time))), 0.0)
+        happened = observed.event & (observed.time <= time)
+        return np.asarray(np.where(known, self._at_end, still) * (happened - incidence) ** 2)

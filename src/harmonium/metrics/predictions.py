@@ -79,6 +79,12 @@ class Predictions:
         """Survival curves of the observed endpoint, in all rows; see :meth:`curves`."""
         return self.curves(observed.name, times, observed.in_table(observed.entry))
 
+    def incidence(self, observed: Observed, times: Array) -> Array:
+        """Cumulative incidences of the observed endpoint, in all rows, none of which entered late."""
+        if not times.size or not hasattr(self._prognosis, "cumulative_incidence"):
+            return 1.0 - self.survival(observed, times)
+        return np.asarray(self._prognosis.cumulative_incidence(observed.name, times), dtype=np.float64)
+
     def own_survival(self, observed: Observed) -> Array:
         """Probability of no event until each subject's own observed time, given that there was none until entry; in all rows."""
         until = self._until(observed.name, observed.in_table(observed.time))

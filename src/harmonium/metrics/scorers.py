@@ -29,7 +29,6 @@ import numpy as np
 import pandas as pd
 from scipy.integrate import trapezoid
 
-from harmonium.errors import CompetingWarning, silenced
 from harmonium.metrics.brier import at_times, integrated
 from harmonium.metrics.calibration import calibration
 from harmonium.metrics.competing import integrated as integrated_competing
@@ -76,9 +75,7 @@ def neg_integrated_incidence_brier_score_scorer(
     """Minus the integrated Brier score of incidences; see :func:`harmonium.metrics.integrated_incidence_brier_score`."""
     own = since_the_start(in_unit_of(estimator, y), endpoint, sample_weight)
     grid = grid_of(own.observed, times)
-    with silenced(CompetingWarning):
-        incidence = 1.0 - Predictions(estimator, X).survival(own.observed, grid)
-    return -integrated_competing(own, own, incidence, grid).value
+    return -integrated_competing(own, own, Predictions(estimator, X).incidence(own.observed, grid), grid).value
 
 
 def concordance_index_scorer(estimator: Any, X: Any, y: Any, *, endpoint: str | None = None, sample_weight: Any = None) -> float:

@@ -17,7 +17,7 @@ from harmonium.table.column_summary import ColumnSummary
 from harmonium.table.columns import Column, conclude_column, learn_column
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.episodes import Episodes, durations_of, kinds_of, learn_episodes
+from harmonium.table.episodes import Episodes, EpisodeSummary, conclude_episodes, durations_of, kinds_of, summarise_episodes
 from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
@@ -87,7 +87,7 @@ class Encoding:
                         numbers[name] = values
             with problems.catching():
                 endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon, timed=not y.terminal)
-                episodes = learn_episodes(y, time_scale, horizon, weights)
+                episodes = conclude_episodes(summarise_episodes(y, weights), time_scale, horizon)
         encoding = cls(tuple(columns), endpoints, episodes, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         covariates = encoding._encoded(frame, numbers)
@@ -103,18 +103,21 @@ class Encoding:
         horizon: float | Mapping[str, float] | None,
         numeric_scale: str = "scores",
         unit: str | None = None,
+        episodes: EpisodeSummary | None = None,
     ) -> Encoding:
         """As ``learn``, from summaries of a table that lies elsewhere."""
         check_numeric_scale(numeric_scale)
         found: list[Column] = []
         learned: tuple[LearnedEndpoint, ...] = ()
+        durations: Episodes | None = None
         with collecting_problems() as problems:
             for summary in columns:
                 with problems.catching():
                     found.append(conclude_column(summary, roles.get(summary.name), numeric_scale))
             with problems.catching():
-                learned = conclude_endpoints(endpoints, time_scale, horizon)
-        return cls(tuple(found), learned, unit=unit)
+                learned = conclude_endpoints(endpoints, time_scale, horizon, timed=episodes is None)
+                durations = conclude_episodes(episodes, time_scale, horizon)
+        return cls(tuple(found), learned, durations, unit=unit)
 
     @cached_property
     def endpoint_names(self) -> tuple[str, ...]:
@@ -241,7 +244,7 @@ class Encoding:
             return Cells.joined(self.layout, covariates, nothing, nothing)
         times, kinds = self._outcomes(y)
         lower, upper = self.times(times if adjusted is None else adjusted(times))
-        if kinds.size:
+        if kinds.shape[1]:
             lower, upper = np.column_stack([lower, kinds]), np.column_stack([upper, kinds])
         return Cells.joined(self.layout, covariates, lower, upper)
 

@@ -33,7 +33,7 @@ from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.time_scale import time_scale_of
 from harmonium.typing import Array
 
-__all__ = ["Episodes", "durations_of", "kinds_of", "learn_episodes"]
+__all__ = ["EpisodeSummary", "Episodes", "conclude_episodes", "durations_of", "kinds_of", "summarise_episodes"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,29 @@ class Episodes:
         return cls(Course(names, tuple(stored["terminal"])), durations, FollowUp.from_list(stored["follow_up"]))
 
 
+@dataclass(frozen=True)
+class EpisodeSummary:
+    """What a table, or a part of it, says of durations, in a form that summaries of several parts can be merged into.
+
+    Attributes
+    ----------
+    course : Course
+    durations : tuple of EndpointSummary
+        Of each state.
+    subjects : EndpointSummary
+        Of whole subjects, whose observation ends with any terminal event.
+    """
+
+    course: Course
+    durations: tuple[EndpointSummary, ...]
+    subjects: EndpointSummary
+
+    def merged(self, other: EpisodeSummary) -> EpisodeSummary:
+        """Of the rows of both, which have the same course."""
+        durations = tuple(mine.merged(theirs) for mine, theirs in zip(self.durations, other.durations, strict=True))
+        return EpisodeSummary(self.course, durations, self.subjects.merged(other.subjects))
+
+
 def durations_of(course: Course, found: Histories, y: Endpoints) -> Endpoints:
     """Bounds of the durations of all states, in the user's unit."""
     out = Endpoints.nothing(tuple(course.duration_name(state) for state in course.states), len(found.state))
@@ -108,17 +131,23 @@ def kinds_of(course: Course, found: Histories) -> Array:
     return out
 
 
-def learn_episodes(y: Endpoints, time_scale: str, horizon: Any, weights: RowWeights = UNWEIGHTED) -> Episodes | None:
-    """Learn time scales of all durations from a training table; None if no endpoint is terminal."""
+def summarise_episodes(y: Endpoints, weights: RowWeights = UNWEIGHTED) -> EpisodeSummary | None:
+    """Of a table; None if no endpoint is terminal."""
     if not y.terminal:
+        return None
+    course = Course(y.names, y.terminal)
+    durations = durations_of(course, histories_of(course, y), y)
+    return EpisodeSummary(course, summarise_endpoints(durations, weights), _summarise_subjects(course, y, weights))
+
+
+def conclude_episodes(found: EpisodeSummary | None, time_scale: str, horizon: Any) -> Episodes | None:
+    """What is learned of the durations of which this is the summary: their time scales, above all."""
+    if found is None:
         return None
     if isinstance(horizon, Mapping):
         raise ValueError("where an endpoint is terminal, the horizon must be one time for all endpoints; found a mapping")
-    course = Course(y.names, y.terminal)
-    found = histories_of(course, y)
-    summaries = summarise_endpoints(durations_of(course, found, y), weights)
-    learned = tuple(_learned(own, summaries, time_scale, horizon) for own in summaries)
-    return Episodes(course, learned, _subjects_follow_up(course, y, weights))
+    learned = tuple(_learned(own, found.durations, time_scale, horizon) for own in found.durations)
+    return Episodes(found.course, learned, follow_up_of(found.subjects))
 
 
 def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_scale: str, horizon: float | None) -> LearnedEndpoint:
@@ -132,9 +161,8 @@ def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_
     return LearnedEndpoint(own.name, scale, times.first_time, follow_up_of(own), observed_counts(own), np.empty(0), calibration)
 
 
-def _subjects_follow_up(course: Course, y: Endpoints, weights: RowWeights) -> FollowUp:
-    """Of whole subjects, whose observation ends with any terminal event."""
+def _summarise_subjects(course: Course, y: Endpoints, weights: RowWeights) -> EndpointSummary:
     ends = [course.names.index(name) for name in course.terminal]
     upper = y.upper[:, ends].min(axis=1)
     lower = np.minimum(y.lower.max(axis=1), upper)
-    return follow_up_of(EndpointSummary.of("subjects", lower, upper, weights=weights))
+    return EndpointSummary.of("subjects", lower, upper, weights=weights)
