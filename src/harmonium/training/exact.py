@@ -1,9 +1,8 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
-Several short runs from wide starts, of which the best are carried on until two have ended in the best optimum. With several outcomes the
-best three go on to the final prior, under which they are compared. The prior's precisions of couplings, one for each covariate and one for
+Several short runs from wide starts, all of which are carried on. The prior's precisions of couplings, one for each covariate and one for
 all outcomes, are chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by
-their sum of squares.
+their sum of squares. Each optimum that was found goes on to the prior that it chooses, and the one with the largest evidence is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
 from harmonium.training.many_rows import ManyRows
 from harmonium.training.objective import ExactObjective, LogLikelihood
-from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, prior_precisions, smoothed
+from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, log_evidence, prior_precisions, smoothed
 from harmonium.training.quasi_newton import minimise
 from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
@@ -43,12 +42,12 @@ _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
 _SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations
 _SMOOTH = 1.0  # the prior's precision of times' couplings where a short run begins
 _SEARCHED = 0.1  # the same in the search: a weaker one has more optima
-_N_LONGER = 3  # short runs that are carried on at least
-_LONGER = 1e-6  # relative change of the objective at which these stop: before, their values say little
+_N_LONGER = 4  # short runs that are carried on with one outcome; with several, all of them
+_LONGER = 1e-6  # relative change of the objective at which runs stop that are compared: before, their values say little
+_MOST_COMPARED = {False: 4, True: 8}  # optima whose evidence is compared, with one outcome and with several
 _MOST_RIVALS = 3  # other optima that are remembered
-_N_RIVALS = {False: 1, True: 3}  # optima that are compared under the prior of the evidence, with one outcome and with several
-_CLEARLY = 1.0  # nats of all rows by which a rival must be better
-_FOUND_AGAIN = 0.5  # ends of two runs that differ by less, in nats of all rows, are the same optimum
+_CLEARLY = 1.0  # nats of evidence that decide: Laplace's approximation is not better than that
+_FOUND_AGAIN = 0.1  # ends of two runs that differ by less, in nats of all rows, are the same optimum
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
@@ -71,9 +70,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose one for each
         covariate and one for the couplings of outcomes, which is 0.01 otherwise.
     n_starts : "auto" or int
-        Short runs of the optimiser, of which the best three are carried on, and more until two have ended in the best optimum. "auto":
-        six with one outcome, ten with several, whose likelihood has more maxima. Where the search begins on a sample, further starts lend
-        it single hidden units, unless there is only one.
+        Runs of the optimiser from different starts. "auto": six with one outcome, ten with several, whose likelihood has more maxima. Where
+        the search begins on a sample, further starts lend it single hidden units, unless there is only one.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
@@ -136,10 +134,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 if stages is not None:
                     result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 else:
-                    found, rivals = self._best_ends(problem, objective, history) if z is None else ([z], [])
+                    found = self._best_ends(problem, objective, history) if z is None else [z]
                     if self._chooses_l2(problem):
-                        prior, result = self._with_evidence(problem, found, history)
+                        prior, result, rivals = self._with_evidence(problem, found, history)
                     else:
+                        rivals = found[1:]
                         result = self._run(problem, found[0], self.max_iter, history, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
@@ -152,7 +151,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 warn("training was interrupted; the best parameters so far are kept", InterruptionWarning)
             z = problem.current
         n_evaluations, prior = (problem.n_evaluations, prior) if stages is None else (stages.n_evaluations, stages.l2)
-        others = tuple(map(problem.parameters_at, rivals))
+        others = tuple(map(problem.parameters_at, rivals[:_MOST_RIVALS]))
         return Fit(history.best or problem.parameters_at(z), converged, prior, n_evaluations, problem.n_evaluations, others)
 
     def _check(self) -> float | Prior:
@@ -196,15 +195,12 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
         return n_starts, partial(directions.start, design=self.design)
 
-    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> tuple[list[Array], list[Array]]:
-        """Short runs from all starts, with a smooth beginning; longer ones from the best of their ends.
-
-        Returns the best of these, best first, and different optima among all of them that may be rivals of the one that is chosen.
-        """
+    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Array]:
+        """Short runs from all starts, with a smooth beginning, and longer ones from their ends: different optima, best first."""
         n_starts, start_of = self._numbered_starts(problem, objective)
         starts = list(map(start_of, range(n_starts)))
         if n_starts == 1:
-            return starts, []
+            return starts
         final = problem.precisions
         try:
             ends = []
@@ -213,39 +209,47 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 near = self._run(problem, start, _SMOOTH_RUN, history, _ROUGH, may_stop=False)
                 problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
                 ends.append(self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False))
-            ends.sort(key=lambda end: float(end.fun))
-            longer = self._found_again(problem, ends, history)
-            several = objective.layout.n_outcomes > 1  # so that any of those compared may be chosen
-            different = _different(longer, _FOUND_AGAIN / problem.n_rows)[0 if several else 1 :]
-            return [end.x for end in longer[: _N_RIVALS[several]]], [end.x for end in different[:_MOST_RIVALS]]
+            several = objective.layout.n_outcomes > 1
+            best = sorted(ends, key=_value)[: len(ends) if several else _N_LONGER]
+            longer = [self._run(problem, end.x, self.max_iter, history, _LONGER, may_stop=False) for end in best]
+            different = _different(sorted(longer, key=_value), _FOUND_AGAIN / problem.n_rows)
+            return [end.x for end in different[: _MOST_COMPARED[several]]]
         finally:
             problem.precisions = final
 
-    def _found_again(self, problem: PenalisedLikelihood, ends: list[OptimizeResult], history: History) -> list[OptimizeResult]:
-        """Carry ends of short runs on, the best first, until two have come to the best optimum: what short runs reach says little."""
-        longer: list[OptimizeResult] = []
-        for end in ends:
-            longer.append(self._run(problem, end.x, self.max_iter, history, _LONGER, may_stop=False))
-            longer.sort(key=lambda end: float(end.fun))
-            if len(longer) >= _N_LONGER and (longer[1].fun - longer[0].fun) * problem.n_rows < _FOUND_AGAIN:
-                break
-        return longer
+    def _with_evidence(
+        self, problem: PenalisedLikelihood, found: list[Array], history: History
+    ) -> tuple[Prior, OptimizeResult, list[Array]]:
+        """To the optimum with the largest evidence, each under the prior that it chooses itself; and where the others were found.
 
-    def _with_evidence(self, problem: PenalisedLikelihood, found: list[Array], history: History) -> tuple[Prior, OptimizeResult]:
-        """To the optimum under the prior that the evidence chooses near the best of what was found, and to that of its rivals."""
+        What is best under the prior of the search need not be under its own. Of those whose evidence does not differ clearly from the
+        largest it is the one that was best in the search.
+        """
+        searched = smoothed(problem.coordinates, problem.precisions, _SEARCHED)
+        ends = []
+        for z in found:
+            problem.precisions = searched
+            ends.append(self._under_own_prior(problem, z, history))
+        evidence = np.array([end.evidence for _, end in ends])
+        chosen = int(np.argmax(evidence > evidence.max() - _CLEARLY))
+        prior, best = ends[chosen]
+        problem.precisions = prior_precisions(problem.coordinates, prior)
+        if len(ends) > 1:
+            history.begin_run()
+            _listener(problem, history)(best)
+        return prior, best, [*found[:chosen], *found[chosen + 1 :]]
+
+    def _under_own_prior(self, problem: PenalisedLikelihood, z: Array, history: History) -> tuple[Prior, OptimizeResult]:
+        """To the optimum near a place, under the prior that the evidence prefers there."""
         coordinates = problem.coordinates
-        problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
-        z = self._run(problem, found[0], self.max_iter, history, _ROUGH).x
+        z = self._run(problem, z, self.max_iter, history, _ROUGH).x
         curvature = problem.curvature(z)
         n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
         prior = evidence_prior(problem, z, Prior(np.full(n_covariates, _FIRST_L2), _SEARCHED), curvature)
         problem.precisions = prior_precisions(coordinates, prior)
-        best = self._polish(problem, z, history, curvature)
-        for rival in found[1:]:
-            target = best.fun - _CLEARLY / problem.n_rows
-            end = self._polish(problem, rival, history, problem.curvature(rival), target)
-            best = end if end.fun < target else best
-        return prior, best
+        end = self._polish(problem, z, history, curvature)
+        end.evidence = log_evidence(problem, end)
+        return prior, end
 
     def _run(
         self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
@@ -253,11 +257,8 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         history.begin_run(may_stop=may_stop)
         return descended(problem, z, max_iter, tol, _listener(problem, history))
 
-    def _polish(self, problem: PenalisedLikelihood, z: Array, history: History, curvature: Array, target: float = np.inf) -> OptimizeResult:
-        """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones.
-
-        Not all the way, if that would not lead below the target.
-        """
+    def _polish(self, problem: PenalisedLikelihood, z: Array, history: History, curvature: Array) -> OptimizeResult:
+        """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones."""
         known = [curvature]
 
         def hessian(at: Array) -> Array:
@@ -266,7 +267,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         history.begin_run()
         promised = _SETTLED * self.tol * problem.share_of_events
         bounds, note = problem.coordinates.bounds(), _listener(problem, history)
-        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, target=target, to_the_point=True, note=note)
+        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, to_the_point=True, note=note)
+
+
+def _value(end: OptimizeResult) -> float:
+    return float(end.fun)
 
 
 def _different(ends: list[OptimizeResult], least: float) -> list[OptimizeResult]:

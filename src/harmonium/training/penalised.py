@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import OptimizeResult
 
 from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
@@ -13,7 +14,16 @@ from harmonium.training.objective import LogLikelihood
 from harmonium.training.strip_loss import StripProblem, strip_losses, strip_problem
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["PenalisedLikelihood", "Prior", "evidence_precision", "evidence_prior", "groups_of", "prior_precisions", "smoothed"]
+__all__ = [
+    "PenalisedLikelihood",
+    "Prior",
+    "evidence_precision",
+    "evidence_prior",
+    "groups_of",
+    "log_evidence",
+    "prior_precisions",
+    "smoothed",
+]
 
 _OUTCOME_PRECISION = 0.01
 _HIDDEN_PRECISION = 0.01
@@ -23,6 +33,7 @@ _N_FIXED_POINT = 5
 _LENT = 2.0  # couplings of the common precision that every column's own precision counts beside its own couplings
 _GRID = 16.0  # precisions told apart between a number and its double
 _STEP = 1e-4  # of differences of gradients
+_AT_BOUND = 1e-9
 _STIFF = 100.0  # curvature per row beyond which that is a long step, and a shorter one is taken
 
 
@@ -182,13 +193,25 @@ def evidence_prior(problem: PenalisedLikelihood, z: Array, prior: Prior, whole: 
     return evidence.by_covariate(common, outcomes)
 
 
+def log_evidence(problem: PenalisedLikelihood, found: OptimizeResult) -> float:
+    """Ln of the evidence of an optimum under the problem's prior, by Laplace's approximation and up to a constant.
+
+    ``found`` has the Hessian per row; elements of z that a bound holds are taken as known.
+    """
+    low, high = problem.coordinates.bounds()
+    free = (found.x > low + _AT_BOUND) & (found.x < high - _AT_BOUND)
+    prior = problem.precisions[free]
+    volume = float(np.linalg.slogdet(problem.n_rows * found.hess[np.ix_(free, free)])[1])
+    return -problem.n_rows * float(found.fun) + 0.5 * (float(np.log(prior[prior > 0.0]).sum()) - volume)
+
+
 class _Evidence:
     """MacKay's fixed point (eq. 16) in turn with the position of the optimum under the new precisions, without further gradients."""
 
     def __init__(self, problem: PenalisedLikelihood, z: Array, whole: Array) -> None:
         coordinates = problem.coordinates
         low, high = coordinates.bounds()
-        free = np.flatnonzero((z > low + 1e-9) & (z < high - 1e-9))
+        free = np.flatnonzero((z > low + _AT_BOUND) & (z < high - _AT_BOUND))
         group = np.full(z.size, -1.0)
         coordinates.split(group)[1][:] = groups_of(coordinates)[:, None]
         self._group = group[free].astype(np.int64)

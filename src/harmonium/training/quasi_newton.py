@@ -67,7 +67,7 @@ def minimise(
     Returns
     -------
     OptimizeResult
-        With the fields that L-BFGS-B returns.
+        With the fields that L-BFGS-B returns, and ``hess``, what is known of the Hessian at the end, which is positive definite.
 
     Examples
     --------
@@ -104,6 +104,7 @@ def minimise(
         x=search.z,
         fun=search.value,
         jac=search.gradient,
+        hess=search.matrix,
         nit=n_iter,
         nfev=n_iter + n_last + 1,
         message=message,
@@ -123,7 +124,7 @@ class _Search:
 
     def look(self) -> None:
         """At the curvature here."""
-        self._matrix = _convex(self._curvature(self.z))
+        self.matrix = _convex(self._curvature(self.z))
         self._n_steps = 0
 
     @property
@@ -143,7 +144,7 @@ class _Search:
         """The best step of the quadratic model within the region and the bounds, what it promises, and what one of any length would."""
         found = self._within_region()
         if found is None:  # updates are positive definite but for rounding
-            self._matrix = _convex(self._matrix)
+            self.matrix = _convex(self.matrix)
             found = self._within_region()
         if found is None:
             raise np.linalg.LinAlgError("the quadratic model is not convex")
@@ -152,7 +153,7 @@ class _Search:
     def _within_region(self) -> tuple[Array, float, float] | None:
         low, high = (bound - self.z for bound in self._bounds)
         step = np.empty(self.z.size)
-        promised, hoped, done = _damped_step(self._matrix, self.gradient, low, high, self._radius, step)
+        promised, hoped, done = _damped_step(self.matrix, self.gradient, low, high, self._radius, step)
         self._restricted = promised < hoped
         return (step, promised, hoped) if done else None
 
@@ -193,7 +194,7 @@ class _Search:
 
     def _learn(self, step: Array, change: Array) -> None:
         """Powell's damped BFGS update, which keeps the matrix positive definite."""
-        product = self._matrix @ step
+        product = self.matrix @ step
         length, found = float(step @ product), float(step @ change)
         if length <= 0.0:
             return
@@ -201,7 +202,7 @@ class _Search:
             share = 0.8 * length / (length - found)
             change = share * change + (1.0 - share) * product
             found = float(step @ change)
-        self._matrix = self._matrix - np.outer(product, product) / length + np.outer(change, change) / found
+        self.matrix = self.matrix - np.outer(product, product) / length + np.outer(change, change) / found
 
 
 def quadratic_step(matrix: Array, gradient: Array, low: Array, high: Array) -> Array:
