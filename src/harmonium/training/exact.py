@@ -1,8 +1,8 @@
 """The exact trainer: maximum a posteriori by L-BFGS-B on the exact likelihood. No learning rate, no sampling noise.
 
-Several short runs from wide starts, all of which are carried on. The prior's precisions of couplings, one for each covariate and one for
-all outcomes, are chosen by the data (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by
-their sum of squares. Each optimum that was found goes on to the prior that it chooses, and the one with the largest evidence is taken.
+Several runs from wide starts. The prior's precisions of couplings, one for each covariate and one for all outcomes, are chosen by the data
+(MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of squares. Each optimum
+that was found goes on to the prior that it chooses, and the one with the largest evidence is taken.
 """
 
 from __future__ import annotations
@@ -39,15 +39,14 @@ __all__ = ["Exact"]
 _FIRST_L2 = 5.0
 _ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
 _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
-_SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations
-_SMOOTH = 1.0  # the prior's precision of times' couplings where a short run begins
+_SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations, after which a run forgets what it has learned of the curvature
+_SMOOTH = 1.0  # the prior's precision of times' couplings where a run begins
 _SEARCHED = 0.1  # the same in the search: a weaker one has more optima
-_N_LONGER = 4  # short runs that are carried on with one outcome; with several, all of them
-_LONGER = 1e-6  # relative change of the objective at which runs stop that are compared: before, their values say little
-_MOST_COMPARED = {False: 4, True: 8}  # optima whose evidence is compared, with one outcome and with several
+_LONGER = 3e-6  # relative change of the objective at which runs stop that are compared: before, their values say little
+_MOST_COMPARED = {False: 2, True: 8}  # optima whose evidence is compared, with one outcome and with several
 _MOST_RIVALS = 3  # other optima that are remembered
 _CLEARLY = 1.0  # nats of evidence that decide: Laplace's approximation is not better than that
-_FOUND_AGAIN = 0.1  # ends of two runs that differ by less, in nats of all rows, are the same optimum
+_FOUND_AGAIN = {False: 0.25, True: 0.1}  # ends of two runs that differ by less, in nats of all rows, are the same optimum
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
@@ -196,7 +195,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         return n_starts, partial(directions.start, design=self.design)
 
     def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Array]:
-        """Short runs from all starts, with a smooth beginning, and longer ones from their ends: different optima, best first."""
+        """Runs from all starts, with a smooth beginning: different optima, best first."""
         n_starts, start_of = self._numbered_starts(problem, objective)
         starts = list(map(start_of, range(n_starts)))
         if n_starts == 1:
@@ -208,11 +207,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 problem.precisions = smoothed(problem.coordinates, final, _SMOOTH)
                 near = self._run(problem, start, _SMOOTH_RUN, history, _ROUGH, may_stop=False)
                 problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
-                ends.append(self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False))
+                short = self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False)
+                ends.append(self._run(problem, short.x, self.max_iter, history, _LONGER, may_stop=False))
+            ends.sort(key=lambda end: float(end.fun))
             several = objective.layout.n_outcomes > 1
-            best = sorted(ends, key=_value)[: len(ends) if several else _N_LONGER]
-            longer = [self._run(problem, end.x, self.max_iter, history, _LONGER, may_stop=False) for end in best]
-            different = _different(sorted(longer, key=_value), _FOUND_AGAIN / problem.n_rows)
+            different = _different(ends, _FOUND_AGAIN[several] / problem.n_rows)
             return [end.x for end in different[: _MOST_COMPARED[several]]]
         finally:
             problem.precisions = final
@@ -268,10 +267,6 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         promised = _SETTLED * self.tol * problem.share_of_events
         bounds, note = problem.coordinates.bounds(), _listener(problem, history)
         return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, to_the_point=True, note=note)
-
-
-def _value(end: OptimizeResult) -> float:
-    return float(end.fun)
 
 
 def _different(ends: list[OptimizeResult], least: float) -> list[OptimizeResult]:
