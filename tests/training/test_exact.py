@@ -191,32 +191,30 @@ def test_of_several_optima_the_one_with_the_largest_evidence_is_taken():
     """The first of two ends is the poor one, in which all hidden units are alike."""
     objective, problem = three_way_problem()
     trainer, history, coordinates = Exact(), History(), objective.coordinates(4)
-    good = trainer._best_ends(problem(), objective, history)[0]
+    good = trainer._best_ends(problem(), objective, history)[0][0]
     alike = good.copy()
     hidden, couplings, _ = coordinates.split(alike)
     hidden[:], couplings[:] = hidden[:1], couplings[:, :1]
     alike = coordinates.within_bounds(alike)
-    _, poor, _ = trainer._with_evidence(problem(), [alike], history)
-    _, found, rivals = trainer._with_evidence(problem(), [alike, good], history)
+    _, poor = trainer._with_evidence(problem(), [alike], history)
+    _, found = trainer._with_evidence(problem(), [alike, good], history)
     assert found.evidence > poor.evidence + 10.0
     assert found.fun < poor.fun - 0.1
-    np.testing.assert_array_equal(rivals, [alike])
-    _, kept, rivals = trainer._with_evidence(problem(), [good, alike], history)
-    _, alone, _ = trainer._with_evidence(problem(), [good], history)
+    _, kept = trainer._with_evidence(problem(), [good, alike], history)
+    _, alone = trainer._with_evidence(problem(), [good], history)
     np.testing.assert_array_equal(kept.x, alone.x)
-    np.testing.assert_array_equal(rivals, [alike])
 
 
 def test_where_the_evidence_does_not_decide_the_search_does():
     objective, problem = three_way_problem()
     trainer, history = Exact(), History()
-    good = trainer._best_ends(problem(), objective, history)[0]
+    good = trainer._best_ends(problem(), objective, history)[0][0]
     hidden = np.arange(4)[::-1]
     same = good.copy()
     for part in objective.coordinates(4).split(same)[:2]:
         part[...] = part[..., hidden]  # the same optimum, whose units have other names
-    _, found, _ = trainer._with_evidence(problem(), [good, same], history)
-    _, other, _ = trainer._with_evidence(problem(), [same, good], history)
+    _, found = trainer._with_evidence(problem(), [good, same], history)
+    _, other = trainer._with_evidence(problem(), [same, good], history)
     assert other.evidence == pytest.approx(found.evidence, abs=1.0)
     np.testing.assert_allclose(objective.coordinates(4).split(other.x)[0], objective.coordinates(4).split(found.x)[0][hidden], atol=1e-3)
 
@@ -226,7 +224,7 @@ def test_the_evidence_is_laplaces():
     objective, problem = three_way_problem()
     own = problem()
     trainer, history = Exact(), History()
-    prior, found, _ = trainer._with_evidence(own, [trainer._best_ends(own, objective, history)[0]], history)
+    prior, found = trainer._with_evidence(own, [trainer._best_ends(own, objective, history)[0][0]], history)
     coordinates = own.coordinates
     low, high = coordinates.bounds()
     free = (found.x > low + 1e-9) & (found.x < high - 1e-9)

@@ -42,11 +42,11 @@ _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
 _SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations, after which a run forgets what it has learned of the curvature
 _SMOOTH = 1.0  # the prior's precision of times' couplings where a run begins
 _SEARCHED = 0.1  # the same in the search: a weaker one has more optima
-_LONGER = 3e-6  # relative change of the objective at which runs stop that are compared: before, their values say little
-_MOST_COMPARED = {False: 2, True: 8}  # optima whose evidence is compared, with one outcome and with several
+_LONGER = {False: 2e-6, True: 1e-6}  # relative change of the objective at which runs stop that are compared: before, values say little
+_MOST_COMPARED = {False: 1, True: 10}  # optima whose evidence is compared, with one outcome and with several
 _MOST_RIVALS = 3  # other optima that are remembered
 _CLEARLY = 1.0  # nats of evidence that decide: Laplace's approximation is not better than that
-_FOUND_AGAIN = {False: 0.25, True: 0.1}  # ends of two runs that differ by less, in nats of all rows, are the same optimum
+_SAME, _ALIKE = 0.02, 0.5  # nats of all rows: ends of two runs that differ by less are one optimum, or too close to be a rival
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
@@ -133,11 +133,10 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 if stages is not None:
                     result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 else:
-                    found = self._best_ends(problem, objective, history) if z is None else [z]
+                    found, rivals = self._best_ends(problem, objective, history) if z is None else ([z], [])
                     if self._chooses_l2(problem):
-                        prior, result, rivals = self._with_evidence(problem, found, history)
+                        prior, result = self._with_evidence(problem, found, history)
                     else:
-                        rivals = found[1:]
                         result = self._run(problem, found[0], self.max_iter, history, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
@@ -150,7 +149,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 warn("training was interrupted; the best parameters so far are kept", InterruptionWarning)
             z = problem.current
         n_evaluations, prior = (problem.n_evaluations, prior) if stages is None else (stages.n_evaluations, stages.l2)
-        others = tuple(map(problem.parameters_at, rivals[:_MOST_RIVALS]))
+        others = tuple(map(problem.parameters_at, rivals))
         return Fit(history.best or problem.parameters_at(z), converged, prior, n_evaluations, problem.n_evaluations, others)
 
     def _check(self) -> float | Prior:
@@ -194,13 +193,16 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
         return n_starts, partial(directions.start, design=self.design)
 
-    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Array]:
-        """Runs from all starts, with a smooth beginning: different optima, best first."""
+    def _best_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> tuple[list[Array], list[Array]]:
+        """Short runs from all starts, with a smooth beginning, and longer ones from their ends.
+
+        Returns optima that are to be compared, best first, and different ones that may be rivals of the one that is chosen.
+        """
         n_starts, start_of = self._numbered_starts(problem, objective)
         starts = list(map(start_of, range(n_starts)))
         if n_starts == 1:
-            return starts
-        final = problem.precisions
+            return starts, []
+        final, several = problem.precisions, objective.layout.n_outcomes > 1
         try:
             ends = []
             for start in starts:
@@ -208,18 +210,16 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 near = self._run(problem, start, _SMOOTH_RUN, history, _ROUGH, may_stop=False)
                 problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
                 short = self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False)
-                ends.append(self._run(problem, short.x, self.max_iter, history, _LONGER, may_stop=False))
+                ends.append(self._run(problem, short.x, self.max_iter, history, _LONGER[several], may_stop=False))
             ends.sort(key=lambda end: float(end.fun))
-            several = objective.layout.n_outcomes > 1
-            different = _different(ends, _FOUND_AGAIN[several] / problem.n_rows)
-            return [end.x for end in different[: _MOST_COMPARED[several]]]
+            compared = _different(ends, _SAME / problem.n_rows)[: _MOST_COMPARED[several]]
+            rivals = _different(ends, _ALIKE / problem.n_rows)[0 if several else 1 :]  # with several, any may be chosen
+            return [end.x for end in compared], [end.x for end in rivals[:_MOST_RIVALS]]
         finally:
             problem.precisions = final
 
-    def _with_evidence(
-        self, problem: PenalisedLikelihood, found: list[Array], history: History
-    ) -> tuple[Prior, OptimizeResult, list[Array]]:
-        """To the optimum with the largest evidence, each under the prior that it chooses itself; and where the others were found.
+    def _with_evidence(self, problem: PenalisedLikelihood, found: list[Array], history: History) -> tuple[Prior, OptimizeResult]:
+        """To the optimum with the largest evidence, each under the prior that it chooses itself.
 
         What is best under the prior of the search need not be under its own. Of those whose evidence does not differ clearly from the
         largest it is the one that was best in the search.
@@ -236,7 +236,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         if len(ends) > 1:
             history.begin_run()
             _listener(problem, history)(best)
-        return prior, best, [*found[:chosen], *found[chosen + 1 :]]
+        return prior, best
 
     def _under_own_prior(self, problem: PenalisedLikelihood, z: Array, history: History) -> tuple[Prior, OptimizeResult]:
         """To the optimum near a place, under the prior that the evidence prefers there."""
