@@ -24,6 +24,7 @@ from harmonium.report.study import N_STEPS
 from harmonium.report.tripod import OPEN, checklist
 from harmonium.report.word import as_word
 from harmonium.studies.three_way import closed_form, reproduce_three_way
+from harmonium.studies.usual_models import Cox
 from harmonium.table.product_limit import ProductLimit
 
 QUICK = {"n_hidden": 2, "trainer": hm.Exact(n_starts=1, max_iter=30), "random_state": 0}
@@ -282,3 +283,14 @@ def test_curves_end_where_hardly_anybody_is_left():
     assert _long_enough(y, "death") == 191.0
     few = hm.endpoints(pd.DataFrame({"t": [1.0, 2.0, 3.0], "e": [1, 1, 0]}), death=("t", "e"))
     assert _long_enough(few, "death") is None
+
+
+def test_where_death_is_terminal_a_cox_model_beside_ours_is_judged_by_its_incidences():
+    """The model of another package may know survival alone."""
+    X, y = hm.datasets.load_nvalt8(terminal=True)
+    predicted = cross_validated(Cox(), X[["age", "histology"]], y, 3)
+    found = hm.evaluate(predicted, X[["age", "histology"]], y, endpoints="recurrence")
+    assert 0.0 < found.loc["recurrence", "integrated_brier_score"] < 0.3
+    prognosis = predicted.prognosis(X[["age", "histology"]])
+    alive = prognosis.survival("recurrence", [12.0, 24.0])
+    np.testing.assert_allclose(prognosis.cumulative_incidence("recurrence", [12.0, 24.0]), 1.0 - alive, rtol=1e-12)

@@ -76,7 +76,7 @@ class _Prognosis:
 
     def cumulative_incidence(self, endpoint: str | None = None, times: Any = None) -> Array:
         """Probability that the event has happened until each time, (rows, times)."""
-        return self._in_order(lambda part, rows: part.cumulative_incidence(endpoint, times))
+        return self._in_order(lambda part, rows: _incidence(part, endpoint, times))
 
     def survival_at(self, endpoint: str | None, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
@@ -95,6 +95,13 @@ class _Prognosis:
             out[rows] = answer
         assert out is not None
         return out
+
+
+def _incidence(part: Any, endpoint: str | None, times: Any) -> Array:
+    """Of a model that may know survival alone, as those of other packages do."""
+    if hasattr(part, "cumulative_incidence"):
+        return np.asarray(part.cumulative_incidence(endpoint, times))
+    return 1.0 - np.asarray(part.survival(endpoint, times))
 
 
 def cross_validated(
