@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import harmonium as hm
-from harmonium.errors import CompetingWarning
+from harmonium.errors import CompetingWarning, EndpointWarning
 from harmonium.model.convolution import Entering, graded_edges, scale_edges
 from harmonium.model.endpoint_states import EndpointStates
 from harmonium.model.mixture import Mixture
@@ -302,3 +302,17 @@ def test_likelihood_of_a_row_equals_quadrature_over_its_paths(model, study):
     width = edges[1] - edges[0]
     parts = [np.exp(model.log_likelihood(many, y)).sum() * width for y in (died, recurred)]
     assert abs(float(np.exp(model.log_likelihood(row, nothing))[0]) + sum(parts) - 1.0) < 1e-4
+
+
+def test_where_nobody_was_observed_after_an_event_a_warning_says_so_and_incidence_is_right(study):
+    X, y = study
+    first = y["recurrence"]["lower"] == y["recurrence"]["upper"]
+    death = (y["death"]["lower"] == y["death"]["upper"]) & ~first
+    frame = pd.DataFrame({"t": y["recurrence"]["lower"].where(first, y["death"]["lower"]), "recurred": first, "died": death})
+    ended = hm.endpoints(frame, recurrence=("t", "recurred"), death=("t", "died"), terminal="death")
+    model = hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1), n_covariate_units=0, random_state=0)
+    with pytest.warns(EndpointWarning, match=r"nobody was observed after 'recurrence'.*terminal=\('recurrence', 'death'\)"):
+        model.fit(X, ended)
+    incidence = model.predict_cumulative_incidence(X, times=TIMES[1:], endpoint="recurrence")
+    observed = hm.metrics.aalen_johansen(ended, TIMES[1:], endpoint="recurrence")
+    np.testing.assert_allclose(incidence.mean(axis=0), observed, atol=0.03)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from harmonium.errors import EndpointWarning, warn
 from harmonium.table.calibration import calibration_of
 from harmonium.table.course import Course
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
@@ -146,8 +147,22 @@ def conclude_episodes(found: EpisodeSummary | None, time_scale: str, horizon: An
         return None
     if isinstance(horizon, Mapping):
         raise ValueError("where an endpoint is terminal, the horizon must be one time for all endpoints; found a mapping")
+    _warn_if_nobody_was_followed(found)
     learned = tuple(_learned(own, found.durations, time_scale, horizon) for own in found.durations)
     return Episodes(found.course, learned, follow_up_of(found.subjects))
+
+
+def _warn_if_nobody_was_followed(found: EpisodeSummary) -> None:
+    """Warn of passing events after which nothing is known of anybody: what follows them can only be made up."""
+    course = found.course
+    for state, own in zip(course.states, found.durations, strict=True):
+        if len(course.happened(state)) == 1 and own.censored.all() and not own.lower.any():
+            (event,), ends = course.happened(state), " or ".join(map(repr, course.terminal))
+            warn(
+                f"nobody was observed after {event!r}: of {ends} after it a model can only guess. If observation ended with {event!r}, "
+                f"write terminal={(event, *course.terminal)} (or add --terminal {event})",
+                EndpointWarning,
+            )
 
 
 def _learned(own: EndpointSummary, all_of_them: Sequence[EndpointSummary], time_scale: str, horizon: float | None) -> LearnedEndpoint:

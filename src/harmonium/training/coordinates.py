@@ -125,7 +125,7 @@ class Coordinates:
             compensating,
             1.0 / self.scale[coupled],
             1.0 / self.scale[learned],
-            1.0 / self.mean[compensating],
+            1.0 / np.where(self.mean[compensating] == 0.0, 1.0, self.mean[compensating]),  # 0 of a time of which nothing is known
         )
 
     @cached_property
