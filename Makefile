@@ -8,6 +8,8 @@ SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xa
 CACHE := .cache/numba-$(SOURCE_HASH)
 COMPILED := $(CACHE)/compiled
 export NUMBA_CACHE_DIR := $(CURDIR)/$(CACHE)
+# One more than there are cores: many tests wait for a browser, a command or a worker.
+TEST_PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: help demo test quick thorough lint types chromium docs wheel bench reproduce clean
 .DEFAULT_GOAL := demo
@@ -21,12 +23,12 @@ demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwa
 
 test: $(INSTALLED)  ## everything that guards the project
 	$(MAKE) --jobs=2 --output-sync $(COMPILED) lint types chromium
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m 'not compiles'
 
 quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
-	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' --hypothesis-profile=quick tests
+	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow and not compiles' --hypothesis-profile=quick tests
 
-thorough: $(INSTALLED)  ## the laws of the model again, with ten times as many examples, other ones every time; takes long
+thorough: $(INSTALLED)  ## all tests, with ten times as many examples of the laws of the model, other ones every time; takes long
 	$(BIN)/python -m pytest -n auto --hypothesis-profile=thorough tests
 
 lint: $(INSTALLED)  ## ruff, check and format

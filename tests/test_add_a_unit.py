@@ -82,6 +82,7 @@ def test_the_new_unit_passes_the_contract_test(copy):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 15
 
 
+@pytest.mark.compiles
 def test_a_user_can_ask_for_it(copy):
     done = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/units/test_score.py")
     assert done.returncode == 0, done.stdout

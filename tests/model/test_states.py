@@ -310,9 +310,33 @@ def test_where_nobody_was_observed_after_an_event_a_warning_says_so_and_incidenc
     death = (y["death"]["lower"] == y["death"]["upper"]) & ~first
     frame = pd.DataFrame({"t": y["recurrence"]["lower"].where(first, y["death"]["lower"]), "recurred": first, "died": death})
     ended = hm.endpoints(frame, recurrence=("t", "recurred"), death=("t", "died"), terminal="death")
-    model = hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1), n_covariate_units=0, random_state=0)
+    model = hm.SurvivalHarmonium(2, random_state=0)
     with pytest.warns(EndpointWarning, match=r"nobody was observed after 'recurrence'.*terminal=\('recurrence', 'death'\)"):
         model.fit(X, ended)
     incidence = model.predict_cumulative_incidence(X, times=TIMES[1:], endpoint="recurrence")
     observed = hm.metrics.aalen_johansen(ended, TIMES[1:], endpoint="recurrence")
-    np.testing.assert_allclose(incidence.mean(axis=0), observed, atol=0.03)
+    np.testing.assert_allclose(incidence.mean(axis=0), observed, atol=0.02)
+    interval = model.prognosis(X[:3]).cumulative_incidence("recurrence", TIMES[3:], interval=0.95)
+    assert (interval.lower < interval.estimate).all()
+    assert (interval.estimate < interval.upper).all()
+
+
+def test_draws_of_a_course_before_death_that_is_not_known_agree_with_the_states(model, study):
+    """Recurrence was followed for three months, death is known."""
+    X, _ = study
+    X, n_draws = X[:12], 2000
+    died = np.linspace(6.0, 60.0, len(X))
+    table = pd.DataFrame({"r": 3.0, "no": 0, "d": died, "yes": 1}, index=X.index)
+    known = hm.endpoints(table, recurrence=("r", "no"), death=("d", "yes"), terminal="death")
+    recurred = model.draw_times(X, given=known, n_draws=n_draws, random_state=0)[:, :, 0]
+    halfway = 0.5 * (3.0 + died)
+    found = model.predict_state_probabilities(X, times=np.concatenate([halfway, died]), given=known)
+    rows = np.arange(len(X))
+    for probability, drawn in (
+        (found["death after recurrence"][rows, rows + len(X)], np.isfinite(recurred)),
+        (found["recurrence"][rows, rows], recurred <= halfway),
+    ):
+        error = np.sqrt(probability * (1.0 - probability) / n_draws)
+        assert np.all(np.abs(drawn.mean(axis=0) - probability) < 4.0 * error + 1e-3)
+    assert recurred[np.isfinite(recurred)].min() > 3.0
+    assert np.all(~np.isfinite(recurred) | (recurred < died))

@@ -72,7 +72,7 @@ def test_where_nothing_can_be_written_code_is_compiled_in_memory(unwritable):
     assert "NUMBA_CACHE_DIR" in warned[0]
 
 
-@pytest.mark.slow
+@pytest.mark.compiles
 def test_where_nothing_can_be_written_a_whole_fit_says_once_that_it_compiles(unwritable):
     result, *warned = run({**unwritable, "NUMBA_OPT": "0"}, FIT)  # not optimised, which takes most of the time
     assert result == "True (4,) True"

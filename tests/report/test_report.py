@@ -44,7 +44,7 @@ class Addresses(HTMLParser):
 
 @pytest.fixture(scope="module")
 def odd_study():
-    """Names with markup, quotes and other scripts; a rare level; missing values."""
+    """Names with markup, quotes and other scripts; labels of rows; a rare level; missing values."""
     rng = np.random.default_rng(0)
     n = 150
     X = pd.DataFrame(
@@ -56,6 +56,7 @@ def odd_study():
     )
     X.iloc[::7, 1] = np.nan
     table = pd.DataFrame({"t": rng.exponential(10.0, n), "e": rng.random(n) < 0.7, "s": rng.exponential(5.0, n), "f": rng.random(n) < 0.6})
+    X.index = table.index = pd.Index([f"subject {i}" for i in range(n)])
     return X, hm.endpoints(table, death=("t", "e"), **{"<i>relapse</i>": ("s", "f")})
 
 

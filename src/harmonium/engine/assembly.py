@@ -293,6 +293,7 @@ def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: 
 
     ``table_row`` and ``error_row`` say where each column's table begins among all table rows (-1: it has none).
     """
+    lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)  # else compiled again
     n_cells, n_parts = _count(lower, upper, layout.domains, layout.tabulated)
     integers = np.int64
     chunk = Chunk(

@@ -162,7 +162,7 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
         np.where(same & no_cells, np.where(nothing, CLOSED, UNIFORM), MIXED).astype(np.int32),
         np.concatenate([order, np.full(n - n_rows, -1)]).reshape(blocks),
         *_placed(layout, chunks, order, n, batch),
-        np.concatenate([weights[:, order], np.zeros((n_sides, n - n_rows))], axis=1).reshape(n_sides, *blocks),
+        np.ascontiguousarray(np.concatenate([weights[:, order], np.zeros((n_sides, n - n_rows))], axis=1).reshape(n_sides, *blocks)),
         by_row.reshape(n_sides, *blocks),
         cells.reshape(*cells.shape[:2], *blocks),
         pattern_first,

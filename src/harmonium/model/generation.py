@@ -14,7 +14,7 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import GenerationWarning, warn
 from harmonium.model.answering import Answering, Purpose
 from harmonium.model.course_draws import DrawnCourses, drawn_courses
-from harmonium.table.encoding import Encoding
+from harmonium.table.encoding import NARROWEST, Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.episodes import Episodes
 from harmonium.table.frames import to_pandas
@@ -96,7 +96,7 @@ def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_
         raise ValueError(f"n_draws must be at least 1; found {n_draws}")
     encoding = fitted.encoding
     known = known or Endpoints.nothing(encoding.endpoint_names, len(covariates))
-    tables = _possible(fitted, encoding.cells(covariates, known), known, n_draws, rng, "prediction")
+    tables = _possible(fitted, _with_deaths(encoding, encoding.cells(covariates, known), known), known, n_draws, rng, "prediction")
     return np.stack([_drawn_times(encoding, values, known) for values in tables])
 
 
@@ -130,7 +130,7 @@ def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> Non
 
 def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_range: bool) -> Cells:
     """Cells of known values; missing numbers become intervals if draws are to stay within range."""
-    cells = encoding.cells(covariates, known)
+    cells = _with_deaths(encoding, encoding.cells(covariates, known), known)
     if not within_range:
         return cells
     lower, upper = cells.bounds()
@@ -138,6 +138,25 @@ def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_r
         if column.scale is not None:
             missing = np.isnan(lower[:, c])
             lower[missing, c], upper[missing, c] = column.scale.plausible_scores
+    return Cells.from_bounds(cells.layout, lower, upper)
+
+
+def _with_deaths(encoding: Encoding, cells: Cells, known: Endpoints) -> Cells:
+    """Cells in which the state that a row was last seen in has ended when the row is known to be dead, if it is not known how."""
+    episodes = encoding.episodes
+    if episodes is None:
+        return cells
+    found = episodes.histories(known)
+    dead = np.flatnonzero(np.isfinite(found.dead))
+    if not dead.size:
+        return cells
+    lower, upper = cells.bounds()
+    for state in np.unique(found.state[dead]):
+        rows, place = dead[found.state[dead] == state], len(encoding.modelled) + state
+        scale = episodes.durations[state].scale
+        since = np.nan_to_num(lower[rows, place])
+        lower[rows, place] = since
+        upper[rows, place] = np.maximum(scale.to_unit(found.dead[rows] - found.entered[rows]), since + NARROWEST)
     return Cells.from_bounds(cells.layout, lower, upper)
 
 

@@ -51,7 +51,7 @@ def observed_endpoints(page: Document, encoding: Encoding, X: pd.DataFrame, y: p
         if column is not None:
             figure = drawn(partial(draw, by=X[column]), (WIDE, 3.7))
             page.figure(figure, f"{name} by {column}, with numbers at risk.")
-        figure = drawn(partial(draw, by=thirds(risk)), (WIDE, 3.7))
+        figure = drawn(partial(draw, by=thirds(risk).set_axis(y.index)), (WIDE, 3.7))
         page.figure(figure, f"{name} by thirds of the risk that was predicted by models which had not seen the subjects.")
 
 

@@ -33,6 +33,7 @@ TIME_SCALES = ("kaplan-meier", "linear", "log")
 
 _BEYOND = 1.001  # the horizon, relative to the last observed time, if none is given
 _N_PANELS, _N_NODES = 32, 8  # of an integral over time
+_NEARLY_ALL = float(np.nextafter(1.0, 0.0))  # the largest share with a finite cumulative hazard
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ class TimeScale:
         if self.name == "log":
             return np.asarray(np.minimum(self.unit * np.expm1(position * np.log1p(self.end / self.unit)), self.end))
         top = self._top if np.isfinite(self.horizon) else self.reach
-        times = np.minimum(self._spline.inverse(-np.log1p(-np.minimum(position * self._top, top))), 1.0) * self.end
+        share = np.minimum(np.minimum(position * self._top, top), _NEARLY_ALL)
+        times = np.minimum(self._spline.inverse(-np.log1p(-share)), 1.0) * self.end
         return np.where(position > self.reach * (1.0 + 1e-12), np.inf, times)
 
     def position_on(self, other: TimeScale, position: Array) -> Array:

@@ -56,7 +56,8 @@ class Coordinates:
     mean, scale : ndarray of shape (n_statistics,)
         Of the statistics in the training data.
     learned_bias : ndarray of bool, shape (n_statistics,)
-        Covariates' biases are not learned if only the conditional likelihood counts: it does not depend on them.
+        Covariates' biases are not learned if only the conditional likelihood counts, which does not depend on them, nor those of a time
+        of which no row says anything.
     fixed_bias : ndarray of shape (n_statistics,)
         Values of the others.
     """
@@ -79,7 +80,7 @@ class Coordinates:
         fixed = np.empty(layout.n_statistics)
         for block, values, counts in zip(layout.blocks, data.values, data.counts, strict=True):
             fixed[block.statistics] = block.unit.canonical(block.unit.neutral_parameters(values, counts)).bias.reshape(-1)
-        learned = np.ones(layout.n_statistics, dtype=bool)
+        learned = data.n > 0  # of a duration that nobody was observed in, nothing is
         if conditional == 1.0:
             learned[: layout.outcome_statistics.start] = False
         return cls(layout, n_hidden, data.mean, data.scale, learned, fixed)
@@ -116,7 +117,7 @@ class Coordinates:
             for place, natural in enumerate(unit.natural_parameters)
             if natural.compensated_by is not None
         ]
-        compensated, compensating = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        compensated, compensating = np.ascontiguousarray(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)  # else compiled again
         return Places(
             coupled,
             learned,
