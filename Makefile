@@ -66,10 +66,12 @@ reproduce: $(INSTALLED)  ## the paper's benchmark: what is missing from the stor
 clean:  ## remove what was made, except .venv
 	rm -rf .cache demo benchmark build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# By one process, beside lint and types; otherwise every process of the tests would begin with it. What is wrong is found by the tests.
-$(COMPILED): $(INSTALLED)
+# In two parts, beside lint and types; otherwise every process of the tests would begin with it. What is wrong is found by the tests.
+$(COMPILED): $(COMPILED)-summed $(COMPILED)-sampled
+
+$(COMPILED)-%: $(INSTALLED)
 	mkdir -p $(CACHE)
-	$(BIN)/python tools/compile_all.py || echo '*** Compilation before the tests has failed; they go on without it. ***'
+	$(BIN)/python tools/compile_all.py $* || echo '*** Compilation before the tests has failed; they go on without it. ***'
 	touch $@
 
 $(INSTALLED): pyproject.toml

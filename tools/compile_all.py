@@ -7,6 +7,7 @@ come and go, and nothing is to be done here: what is not compiled here is compil
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import numpy as np
@@ -20,18 +21,28 @@ TIMES = [12, 24]
 
 
 def main() -> None:
-    """Small fits by every trainer and every way of summing, and every question about them."""
+    """Small fits by every trainer and every way of summing, and every question about them; the part that is named, or both."""
     X, y = (table[:60] for table in hm.datasets.load_nvalt8())
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
+    for part in sys.argv[1:] or ("summed", "sampled"):
+        {"summed": summed, "sampled": sampled}[part](X, y)
+
+
+def summed(X: pd.DataFrame, y: pd.DataFrame) -> None:
+    """What sums over hidden states."""
     small = fit(2, hm.Exact(n_starts=2, max_iter=5), X, y)
     many_missing = fit(7, hm.Exact(l2=1.0, n_starts=1, max_iter=2), X, y)
-    beyond_summation = fit(16, hm.Contrastive(n_epochs=2), X, y)
-    fit(16, hm.Exact(l2=1.0, n_starts=1, max_iter=1), X.dropna(), y.loc[X.dropna().index], objective="conditional")
-    hm.SurvivalHarmonium(2, trainer=hm.Contrastive(n_epochs=1), random_state=0).partial_fit(X, y)
-    for model in (small, many_missing, beyond_summation):
+    for model in (small, many_missing):
         ask(model, X[:9], y[:9])
     explain(small, X, y)
     judge(small, X, y)
+
+
+def sampled(X: pd.DataFrame, y: pd.DataFrame) -> None:
+    """What draws hidden states, or integrates what was not observed."""
+    ask(fit(16, hm.Contrastive(n_epochs=2), X, y), X[:9], y[:9])
+    fit(16, hm.Exact(l2=1.0, n_starts=1, max_iter=1), X.dropna(), y.loc[X.dropna().index], objective="conditional")
+    hm.SurvivalHarmonium(2, trainer=hm.Contrastive(n_epochs=1), random_state=0).partial_fit(X, y)
     hm.datasets.make_three_way(50, random_state=0)
 
 
