@@ -42,7 +42,7 @@ _LARGE, _FOLDS, _REPEATS, _TIMES_AS_MANY, _RIDGE = 20_000, 5, 5, 5, 1e-3
 _RESAMPLES = 200
 
 
-def study(name: str, terminal: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def study(name: str, terminal: str | tuple[()] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Covariates and endpoints, of which one may be terminal."""
     if name not in _FROM_R:
         return hm.datasets.load_study(name)

@@ -87,7 +87,8 @@ def test_a_reader_that_has_enough_is_no_error(large, model_file, tmp_path):
     assert process.returncode == 1
 
 
-def test_bad_input_is_one_line_and_exit_code_2(csv, model_file, tmp_path):
+def test_bad_input_is_one_line_and_exit_code_2(run, csv, model_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "damaged.harmonium").write_bytes(model_file.read_bytes()[:-50])
     (tmp_path / "taken.csv").write_text("mine")
@@ -112,9 +113,11 @@ def test_bad_input_is_one_line_and_exit_code_2(csv, model_file, tmp_path):
         ["predikt"],
     ]
     for command in commands:
-        done = harmonium_command(*command, cwd=tmp_path)
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), (command, done.stderr)
-        assert done.stderr.startswith("error: ")
-        assert done.stdout == "" or command[0] == "fit"
+        done = run(*command)
+        assert (done.code, len(done.err.splitlines())) == (2, 1), (command, done.err)
+        assert done.err.startswith("error: ")
+        assert done.out == "" or command[0] == "fit"
+    process = harmonium_command(*commands[0], cwd=tmp_path)
+    assert (process.returncode, process.stdout, len(process.stderr.splitlines())) == (2, "", 1)
     assert {path.name for path in tmp_path.iterdir()} == {"empty.csv", "damaged.harmonium", "taken.csv"}
     assert (tmp_path / "taken.csv").read_text() == "mine"
