@@ -191,8 +191,9 @@ def _summary(rows: pd.DataFrame) -> list[Row]:
 
 def run(*studies: str) -> None:
     """Run all studies, some of them, or "further" ones, print the tables and, if all were run, keep them."""
-    known, name = (FURTHER, "episodes_further") if studies == ("further",) else (STUDIES, "episodes")
-    chosen = list(known if studies == ("further",) else studies or known)
+    known, name, chosen = STUDIES, "episodes", list(studies or STUDIES)
+    if studies == ("further",):
+        known, name, chosen = FURTHER, "episodes_further", list(FURTHER)
     strangers = [study for study in chosen if study not in known]
     if strangers:
         raise ValueError(f"there is no study {strangers[0]!r}; there are {', '.join(known)}")

@@ -293,7 +293,7 @@ def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: 
 
     ``table_row`` and ``error_row`` say where each column's table begins among all table rows (-1: it has none).
     """
-    lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)  # else compiled again
+    lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)  # kernels are compiled for every order in memory
     n_cells, n_parts = _count(lower, upper, layout.domains, layout.tabulated)
     integers = np.int64
     chunk = Chunk(

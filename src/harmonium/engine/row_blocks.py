@@ -158,11 +158,13 @@ def row_blocks(layout: Layout, chunks: Sequence[Chunk], bounds: Sequence[tuple[A
     nothing = by_row.reshape(-1, *blocks)[:, :, 0] == 0
     distinct = tabulated[chosen]
     own_parts, part_row, part_error, part_length, part_weights = _own_parts(chunks, parts[distinct])
+    own_weights = np.zeros((n_sides, n))  # in the usual order in memory, as kernels are compiled for every one
+    own_weights[:, :n_rows] = weights[:, order]
     return RowBlocks(
         np.where(same & no_cells, np.where(nothing, CLOSED, UNIFORM), MIXED).astype(np.int32),
         np.concatenate([order, np.full(n - n_rows, -1)]).reshape(blocks),
         *_placed(layout, chunks, order, n, batch),
-        np.ascontiguousarray(np.concatenate([weights[:, order], np.zeros((n_sides, n - n_rows))], axis=1).reshape(n_sides, *blocks)),
+        own_weights.reshape(n_sides, *blocks),
         by_row.reshape(n_sides, *blocks),
         cells.reshape(*cells.shape[:2], *blocks),
         pattern_first,

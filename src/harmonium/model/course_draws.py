@@ -61,7 +61,7 @@ def drawn_courses(episodes: Episodes, outcomes: Array, known: Endpoints) -> Draw
             _step(episodes, outcomes, int(number), rows[happened], left[happened], times, active, state)
             entered[rows[happened]] = left[happened]
         since = entered
-        active &= np.isinf(found.dead)  # of those known to be dead, one step: see :meth:`PathRows.probabilities`
+        active &= np.isinf(found.dead)  # nothing more is taken to have happened to those who died, as where states are answered
     return _within_what_is_known(course, found, times, last)
 
 
@@ -98,17 +98,19 @@ def _within_what_is_known(course: Course, found: Histories, times: Array, last: 
     """Of rows that are known to be dead: as known. Of rows known to be alive for longer than their course: whether they are."""
     ends = [course.names.index(name) for name in course.terminal]
     dead = np.flatnonzero(np.isfinite(found.dead))
-    others = np.isin(np.arange(times.shape[1]), ends) & (np.arange(times.shape[1]) != found.cause[dead, None])
-    of_another_cause = np.isfinite(np.where(others, times[dead], np.inf)).any(axis=1)
+    others = times[dead]
+    others[np.arange(dead.size), found.cause[dead]] = np.inf
+    of_another_cause = np.isfinite(others[:, ends]).any(axis=1)
     late = times[dead] >= found.dead[dead, None]
     late[:, ends] = True
     times[dead] = np.where(late, np.inf, times[dead])
     times[dead, found.cause[dead]] = last[dead] = found.dead[dead]
     possible = times[:, ends].min(axis=1) > np.where(found.ended < 0, found.alive, -1.0)
-    possible[dead] = ~of_another_cause
+    possible[dead] = True
     for e in ends:  # should drawing again be of no avail, death comes right after the subject was known to be alive
         early = ~possible & np.isfinite(times[:, e])
         times[early, e] = np.nextafter(found.alive[early], np.inf)
     last = np.maximum(last, np.where(found.ended < 0, found.alive, 0.0))
     last = np.minimum(last, times[:, ends].min(axis=1))
+    possible[dead] = ~of_another_cause
     return DrawnCourses(times, last, possible)

@@ -96,7 +96,7 @@ def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_
         raise ValueError(f"n_draws must be at least 1; found {n_draws}")
     encoding = fitted.encoding
     known = known or Endpoints.nothing(encoding.endpoint_names, len(covariates))
-    tables = _possible(fitted, _with_deaths(encoding, encoding.cells(covariates, known), known), known, n_draws, rng, "prediction")
+    tables = _possible(fitted, _known_cells(encoding, covariates, known), known, n_draws, rng, "prediction")
     return np.stack([_drawn_times(encoding, values, known) for values in tables])
 
 
@@ -130,7 +130,7 @@ def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> Non
 
 def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_range: bool) -> Cells:
     """Cells of known values; missing numbers become intervals if draws are to stay within range."""
-    cells = _with_deaths(encoding, encoding.cells(covariates, known), known)
+    cells = _known_cells(encoding, covariates, known)
     if not within_range:
         return cells
     lower, upper = cells.bounds()
@@ -141,9 +141,9 @@ def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_r
     return Cells.from_bounds(cells.layout, lower, upper)
 
 
-def _with_deaths(encoding: Encoding, cells: Cells, known: Endpoints) -> Cells:
-    """Cells in which the state that a row was last seen in has ended when the row is known to be dead, if it is not known how."""
-    episodes = encoding.episodes
+def _known_cells(encoding: Encoding, covariates: Array, known: Endpoints) -> Cells:
+    """Cells of known values; the state in which a row was last seen that died later, nobody knows how, has ended by then."""
+    cells, episodes = encoding.cells(covariates, known), encoding.episodes
     if episodes is None:
         return cells
     found = episodes.histories(known)

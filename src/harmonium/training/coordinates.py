@@ -117,7 +117,8 @@ class Coordinates:
             for place, natural in enumerate(unit.natural_parameters)
             if natural.compensated_by is not None
         ]
-        compensated, compensating = np.ascontiguousarray(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)  # else compiled again
+        # without steps in memory, for which kernels would be compiled again
+        compensated, compensating = np.ascontiguousarray(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
         return Places(
             coupled,
             learned,
