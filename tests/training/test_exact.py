@@ -12,12 +12,10 @@ from harmonium.datasets.three_way import BLOBS, three_way_log_density
 from harmonium.engine.exact import LogMassSum, log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import InterruptionWarning
-from harmonium.model.fitting import encode_training_table
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
-from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 from tests.models import EVERY_UNIT, random_cells, random_parameters
 
 
@@ -104,7 +102,7 @@ def test_the_three_way_problem_is_solved(seed):
         wanted = np.exp(three_way_log_density(colour, (np.array(mode[:1]),) * 2, (np.array(mode[1:]),) * 2))[0]
         found = np.exp(model.log_likelihood(X.iloc[:1].assign(colour=colour), at_mode, kind="joint"))[0]
         assert found > 0.5 * wanted
-    assert model.n_evaluations_ <= 4000
+    assert model.n_evaluations_ <= 15_000  # forty starts
 
 
 def test_same_seed_same_parameters_whatever_the_threads():
@@ -175,63 +173,3 @@ def test_early_stopping_is_no_failure_to_converge():
         fit = Exact(l2=1.0, n_starts=1).fit(joint(cells), 2, rng=np.random.default_rng(0), history=history)
     assert len(history.rows) == 11
     assert fit.parameters is history.best
-
-
-def three_way_problem():
-    X, y = hm.datasets.make_three_way(300, random_state=0)
-    recipe = hm.SurvivalHarmonium(objective="joint", time_scale="linear", horizon=1).recipe()
-    objective = encode_training_table(recipe, X, y).objective(0.0)
-    coordinates = objective.coordinates(4)
-    return objective, lambda: PenalisedLikelihood(
-        objective.likelihood(4, 1), coordinates, objective.n_rows, prior_precisions(coordinates, 5.0)
-    )
-
-
-def test_of_several_optima_the_one_with_the_largest_evidence_is_taken():
-    """The first of two ends is the poor one, in which all hidden units are alike."""
-    objective, problem = three_way_problem()
-    trainer, history, coordinates = Exact(), History(), objective.coordinates(4)
-    good = trainer._best_ends(problem(), objective, history)[0][0]
-    alike = good.copy()
-    hidden, couplings, _ = coordinates.split(alike)
-    hidden[:], couplings[:] = hidden[:1], couplings[:, :1]
-    alike = coordinates.within_bounds(alike)
-    _, poor = trainer._with_evidence(problem(), [alike], history)
-    _, found = trainer._with_evidence(problem(), [alike, good], history)
-    assert found.evidence > poor.evidence + 10.0
-    assert found.fun < poor.fun - 0.1
-    _, kept = trainer._with_evidence(problem(), [good, alike], history)
-    _, alone = trainer._with_evidence(problem(), [good], history)
-    np.testing.assert_array_equal(kept.x, alone.x)
-
-
-def test_where_the_evidence_does_not_decide_the_search_does():
-    objective, problem = three_way_problem()
-    trainer, history = Exact(), History()
-    good = trainer._best_ends(problem(), objective, history)[0][0]
-    hidden = np.arange(4)[::-1]
-    same = good.copy()
-    for part in objective.coordinates(4).split(same)[:2]:
-        part[...] = part[..., hidden]  # the same optimum, whose units have other names
-    _, found = trainer._with_evidence(problem(), [good, same], history)
-    _, other = trainer._with_evidence(problem(), [same, good], history)
-    assert other.evidence == pytest.approx(found.evidence, abs=1.0)
-    np.testing.assert_allclose(objective.coordinates(4).split(other.x)[0], objective.coordinates(4).split(found.x)[0][hidden], atol=1e-3)
-
-
-def test_the_evidence_is_laplaces():
-    """Against the prior's density, the likelihood and the volume of a normal distribution, each written down here."""
-    objective, problem = three_way_problem()
-    own = problem()
-    trainer, history = Exact(), History()
-    prior, found = trainer._with_evidence(own, [trainer._best_ends(own, objective, history)[0][0]], history)
-    coordinates = own.coordinates
-    low, high = coordinates.bounds()
-    free = (found.x > low + 1e-9) & (found.x < high - 1e-9)
-    precisions = prior_precisions(coordinates, prior)
-    value, _ = objective.likelihood(4, 1).value_and_natural_gradient(coordinates.to_natural(found.x))
-    log_prior = -0.5 * precisions @ found.x**2 + 0.5 * np.log(precisions[free & (precisions > 0.0)]).sum()
-    gradient = [own.loss(found.x + 1e-5 * direction)[1] - own.loss(found.x - 1e-5 * direction)[1] for direction in np.eye(found.x.size)]
-    hessian = own.n_rows * np.array(gradient)[np.ix_(free, free)] / 2e-5
-    volume = np.log(np.linalg.eigvalsh(0.5 * (hessian + hessian.T))).sum()
-    assert found.evidence == pytest.approx(value + log_prior - 0.5 * volume, abs=0.5)
