@@ -30,9 +30,9 @@ from benchmarks.version_0_1 import VERSION_0_1, result_of
 from harmonium.engine.parameters import Parameters
 from harmonium.training.blas import one_thread
 from harmonium.training.descent import descended
-from harmonium.training.exact import _listener
 from harmonium.training.history import History
 from harmonium.training.objective import Objective
+from harmonium.training.optimum_search import OptimumSearch
 from harmonium.training.penalised import PenalisedLikelihood, evidence_precision, prior_precisions
 from harmonium.training.starts import Directions
 from harmonium.training.trainer import Fit
@@ -81,7 +81,7 @@ class FirstStages:
         coordinates = objective.coordinates(n_hidden)
         precisions = prior_precisions(coordinates, self.l2)
         problem = PenalisedLikelihood(objective.likelihood(n_hidden, n_threads), coordinates, objective.n_rows, precisions)
-        note = _listener(problem, history)
+        note = OptimumSearch(problem, history, objective.layout.n_outcomes > 1, self.max_iter, self.tol).note
         directions = Directions.of(objective.representative_rows(), coordinates)
         with one_thread():
             starts = [directions.start(number) for number in range(self.n_starts)]

@@ -1,7 +1,5 @@
 """Of several optima, which is taken."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult
@@ -11,6 +9,7 @@ from harmonium.model.fitting import encode_training_table
 from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.optima import Optimum, best_of, found_again, merged, settled, worth_settling
+from harmonium.training.optimum_search import OptimumSearch
 from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, prior_precisions
 
 
@@ -24,8 +23,12 @@ def three_way_problem():
     )
 
 
-def best_end(trainer, objective, problem):
-    return trainer._ends(problem, objective, History())[0].x
+def search_of(problem):
+    return OptimumSearch(problem, History(), several=True, max_iter=1000, tol=3e-7)
+
+
+def best_end(objective, problem):
+    return search_of(problem).ends(Exact()._starts(problem, objective))[0].x
 
 
 def an_optimum(evidence, n_starts=1, objective=1.0, is_settled=False):
@@ -35,12 +38,11 @@ def an_optimum(evidence, n_starts=1, objective=1.0, is_settled=False):
 def test_the_evidence_tells_a_good_optimum_from_a_poor_one():
     """In the poor one all hidden units are alike."""
     objective, problem = three_way_problem()
-    trainer, history, coordinates = Exact(), History(), objective.coordinates(4)
-    good = best_end(trainer, objective, problem())
+    coordinates, good = objective.coordinates(4), best_end(objective, problem())
     alike = good.copy()
     hidden, couplings, _ = coordinates.split(alike)
     hidden[:], couplings[:] = hidden[:1], couplings[:, :1]
-    poor, found = (trainer._under_own_prior(problem(), z, history) for z in (coordinates.within_bounds(alike), good))
+    poor, found = (search_of(problem()).under_own_prior(z) for z in (coordinates.within_bounds(alike), good))
     assert found.evidence > poor.evidence + 10.0
     assert found.end.fun < poor.end.fun - 0.1
     assert best_of([poor, found]) is found
@@ -49,8 +51,8 @@ def test_the_evidence_tells_a_good_optimum_from_a_poor_one():
 def test_the_evidence_is_laplaces():
     """Against the prior's density, the likelihood and the volume of a normal distribution, each written down here."""
     objective, problem = three_way_problem()
-    own, trainer = problem(), Exact()
-    optimum = trainer._under_own_prior(own, best_end(trainer, objective, problem()), History())
+    own = problem()
+    optimum = search_of(own).under_own_prior(best_end(objective, problem()))
     coordinates, z = own.coordinates, optimum.end.x
     low, high = coordinates.bounds()
     free = (z > low + 1e-9) & (z < high - 1e-9)
@@ -65,9 +67,9 @@ def test_the_evidence_is_laplaces():
 
 def test_a_settled_optimum_has_the_prior_that_it_asks_for_wherever_it_came_from():
     objective, problem = three_way_problem()
-    own, trainer = problem(), Exact()
-    polish = partial(trainer._polish, own, History())
-    near = trainer._under_own_prior(own, best_end(trainer, objective, problem()), History())
+    own = problem()
+    polish = search_of(own).polish
+    near = search_of(own).under_own_prior(best_end(objective, problem()))
     found = []
     for factor in (0.5, 2.0):
         prior = Prior(factor * near.prior.covariates, factor * near.prior.outcomes)

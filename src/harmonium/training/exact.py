@@ -27,9 +27,9 @@ from harmonium.training.history import History, StopTraining
 from harmonium.training.interruption import interruptible
 from harmonium.training.many_rows import ManyRows
 from harmonium.training.objective import ExactObjective, LogLikelihood
-from harmonium.training.optima import Optimum, best_of, found_again, merged, settled, worth_settling
-from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, log_evidence, prior_precisions, smoothed
-from harmonium.training.quasi_newton import minimise
+from harmonium.training.optima import Optimum
+from harmonium.training.optimum_search import FIRST_L2, OptimumSearch
+from harmonium.training.penalised import PenalisedLikelihood, Prior, prior_precisions
 from harmonium.training.samples import rows_for_search
 from harmonium.training.settings import require_number, require_whole_number
 from harmonium.training.starts import Directions
@@ -38,20 +38,9 @@ from harmonium.typing import Array
 
 __all__ = ["Exact"]
 
-_FIRST_L2 = 5.0
-_ROUGH = 1e-5  # relative change of the objective at which runs stop that are to be continued
 _N_STARTS = {False: 6, True: 10}  # with one outcome, and with several
 _MOST_STARTS = 40  # with several, if no other start leads to the best optimum again
-_THOROUGH = 500  # rows from which on that is tried: fits of small tables are to be quick
-_SMOOTH_RUN, _SHORT_RUN = 15, 25  # iterations, after which a run forgets what it has learned of the curvature
-_SMOOTH = 1.0  # the prior's precision of times' couplings where a run begins
-_SEARCHED = 0.1  # the same in the search: a weaker one has more optima
-_LONGER = {False: 2e-6, True: 1e-6}  # relative change of the objective at which runs stop that are compared: before, values say little
-_MOST_RIVALS = 3  # other optima that are remembered
-_SAME, _ALIKE = 0.02, 0.5  # nats of all rows: ends of two runs that differ by less are one optimum, or too close to be a rival
 _MOST_ROWS_FOR_EVIDENCE = 20_000  # beyond, the prior hardly matters and its Hessian would cost more than the fit
-_SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
-_NEARLY = 1e-3  # nats of all rows: the same where optima are compared
 _ABNORMAL = 2  # L-BFGS-B's status when its line search finds nothing better
 _LEVEL = 1e-4  # projected gradient per row and standard deviation below which there is nothing better to find
 
@@ -129,6 +118,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         share = _share_of_events(objective.representative_rows(), objective.representative_weights())
         problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, prior), share)
         stages = self._stages(problem, objective, history, n_threads)
+        search = OptimumSearch(problem, history, objective.layout.n_outcomes > 1, self.max_iter, self.tol)
         converged, rivals = False, list[Array]()
         try:
             with interruptible(), one_thread():
@@ -136,11 +126,11 @@ class Exact(BaseEstimator):  # type: ignore[misc]
                 if stages is not None:
                     result = stages.fit(*self._numbered_starts(problem, objective)) if z is None else stages.continued(z)
                 elif self._chooses_l2(problem):
-                    best, rivals = self._best_optimum(problem, objective, history, z)
+                    best, rivals = self._best_optimum(search, objective) if z is None else (search.nearest(z), [])
                     prior, result = best.prior, best.end
                 else:
-                    begin, *rivals = [z] if z is not None else self._different_ends(problem, objective, history)
-                    result = self._run(problem, begin, self.max_iter, history, self.tol * problem.share_of_events)
+                    begin, *rivals = [z] if z is not None else search.different_ends(self._starts(problem, objective))
+                    result = search.run(begin, self.tol * problem.share_of_events)
                 z, converged = result.x, _has_converged(result, coordinates)
                 if not converged:
                     _warn_of(result, coordinates)
@@ -168,7 +158,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
             require_whole_number("sample_rows", self.sample_rows, least=1, instead='"auto", None or ')
         if isinstance(self.l2, Prior):
             return self.l2
-        return _FIRST_L2 if self.l2 == "auto" else float(self.l2)
+        return FIRST_L2 if self.l2 == "auto" else float(self.l2)
 
     def _chooses_l2(self, problem: PenalisedLikelihood) -> bool:
         return self._may_choose_l2(problem) and problem.n_rows <= _MOST_ROWS_FOR_EVIDENCE
@@ -196,140 +186,14 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         n_starts = _N_STARTS[objective.layout.n_outcomes > 1] if self.n_starts == "auto" else int(self.n_starts)
         return n_starts, partial(directions.start, design=self.design)
 
-    def _ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History, first: int = 0) -> list[OptimizeResult]:
-        """Ends of runs from some starts, best first; with a smooth beginning, then under the prior of the search."""
+    def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
         n_starts, start_of = self._numbered_starts(problem, objective)
-        starts = [start_of(number) for number in range(first, first + n_starts)]
-        if n_starts == 1:
-            return [OptimizeResult(x=starts[0], fun=np.inf)]
-        final, several = problem.precisions, objective.layout.n_outcomes > 1
-        try:
-            ends = []
-            for start in starts:
-                problem.precisions = smoothed(problem.coordinates, final, _SMOOTH)
-                near = self._run(problem, start, _SMOOTH_RUN, history, _ROUGH, may_stop=False)
-                problem.precisions = smoothed(problem.coordinates, final, _SEARCHED)
-                short = self._run(problem, near.x, _SHORT_RUN, history, _ROUGH, may_stop=False)
-                ends.append(self._run(problem, short.x, self.max_iter, history, _LONGER[several], may_stop=False))
-            return sorted(ends, key=lambda end: float(end.fun))
-        finally:
-            problem.precisions = final
+        return [start_of(number) for number in range(n_starts)]
 
-    def _different_ends(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Array]:
-        """The best end, and a few others that may be its rivals."""
-        ends = _different(self._ends(problem, objective, history), _ALIKE / problem.n_rows)
-        return [end.x for end, _ in ends[: 1 + _MOST_RIVALS]]
-
-    def _best_optimum(
-        self, problem: PenalisedLikelihood, objective: ExactObjective, history: History, z: Array | None
-    ) -> tuple[Optimum, list[Array]]:
-        """The optimum that is taken, under the prior that it chooses itself, and places near others; from a z, the one that is nearest."""
-        several = objective.layout.n_outcomes > 1
-        if z is not None:
-            return self._nearest(problem, z, history, several), []
-        if not several:
-            begin, *rivals = self._different_ends(problem, objective, history)
-            return self._nearest(problem, begin, history, several), rivals
-        best, *others = self._compared(problem, objective, history)
-        problem.precisions = prior_precisions(problem.coordinates, best.prior)
-        if others:
-            history.begin_run()
-            _listener(problem, history)(best.end)
-        return best, [other.end.x for other in others if _differ(best, other, problem.n_rows)][:_MOST_RIVALS]
-
-    def _compared(self, problem: PenalisedLikelihood, objective: ExactObjective, history: History) -> list[Optimum]:
-        """Optima that were found, the one that is taken first.
-
-        Unless the table is small, each is followed until it and its prior agree, and starts follow until a second one has led to the
-        best, or there were many.
-        """
-        first, n_starts, thorough = problem.precisions, self._numbered_starts(problem, objective)[0], problem.n_rows >= _THOROUGH
-        most = _MOST_STARTS if self.n_starts == "auto" and thorough else n_starts
-        known = list[Optimum]()
-        for done in range(0, most, n_starts):
-            problem.precisions = first
-            ends = _different(self._ends(problem, objective, history, done), _SAME / problem.n_rows)
-            for end, n_ends in ends:
-                problem.precisions = first
-                known.append(replace(self._under_own_prior(problem, end.x, history, to_the_point=not thorough), n_starts=n_ends))
-            known = merged(known, problem.n_rows)
-            if thorough:
-                known = self._all_settled(problem, known, history)
-            best = best_of(known)
-            if found_again(best):
-                break
-        others = [one for one in known if one is not best]
-        return [settled(problem, best, partial(self._polish, problem, history)) if thorough else best, *others]
-
-    def _all_settled(self, problem: PenalisedLikelihood, optima: list[Optimum], history: History) -> list[Optimum]:
-        """Those that may be best where they and their priors agree."""
-        nearly = partial(self._polish, problem, history, to_the_point=False)
-        while waiting := worth_settling(optima):
-            others = [one for one in optima if one is not waiting[0]]
-            optima = merged([*others, settled(problem, waiting[0], nearly)], problem.n_rows)
-        return optima
-
-    def _nearest(self, problem: PenalisedLikelihood, z: Array, history: History, several: bool) -> Optimum:
-        """The optimum near a place, where it and its prior agree if there are several outcomes and enough rows."""
-        found = self._under_own_prior(problem, z, history)
-        thorough = several and problem.n_rows >= _THOROUGH
-        return settled(problem, found, partial(self._polish, problem, history)) if thorough else found
-
-    def _under_own_prior(self, problem: PenalisedLikelihood, z: Array, history: History, *, to_the_point: bool = True) -> Optimum:
-        """To the optimum near a place that is one under the prior of the search, under the prior that the evidence prefers there."""
-        coordinates = problem.coordinates
-        problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
-        z = self._run(problem, z, self.max_iter, history, _ROUGH).x
-        curvature = problem.curvature(z)
-        n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
-        prior = evidence_prior(problem, z, Prior(np.full(n_covariates, _FIRST_L2), _SEARCHED), curvature)
-        problem.precisions = prior_precisions(coordinates, prior)
-        end = self._polish(problem, history, z, curvature, to_the_point=to_the_point)
-        return Optimum(prior, end, log_evidence(problem, end))
-
-    def _run(
-        self, problem: PenalisedLikelihood, z: Array, max_iter: int, history: History, tol: float, *, may_stop: bool = True
-    ) -> OptimizeResult:
-        history.begin_run(may_stop=may_stop)
-        return descended(problem, z, max_iter, tol, _listener(problem, history))
-
-    def _polish(
-        self, problem: PenalisedLikelihood, history: History, z: Array, curvature: Array, *, to_the_point: bool = True
-    ) -> OptimizeResult:
-        """To the optimum from nearby, the likelihood's curvature being known: flat directions take no longer than steep ones."""
-        known = [curvature]
-
-        def hessian(at: Array) -> Array:
-            return problem.hessian(at, known.pop() if known else None)
-
-        history.begin_run()
-        promised = _SETTLED * self.tol * problem.share_of_events if to_the_point else _NEARLY / problem.n_rows
-        bounds, note = problem.coordinates.bounds(), _listener(problem, history)
-        return minimise(problem.loss, z, bounds, hessian, tol=promised, max_iter=self.max_iter, to_the_point=to_the_point, note=note)
-
-
-def _different(ends: list[OptimizeResult], least: float) -> list[tuple[OptimizeResult, int]]:
-    """Of ends in order, those that are worse than the one before by something, and how many came to the same optimum."""
-    out: list[tuple[OptimizeResult, int]] = []
-    for end in ends:
-        if out and end.fun - out[-1][0].fun <= least:
-            out[-1] = (out[-1][0], out[-1][1] + 1)
-        else:
-            out.append((end, 1))
-    return out
-
-
-def _differ(one: Optimum, other: Optimum, n_rows: float) -> bool:
-    """Whether two optima are far enough from each other to be rivals."""
-    return abs(float(one.end.fun - other.end.fun)) * n_rows > _ALIKE or abs(one.evidence - other.evidence) > _ALIKE
-
-
-def _listener(problem: PenalisedLikelihood, history: History) -> Callable[[OptimizeResult], None]:
-    def note(intermediate_result: OptimizeResult) -> None:
-        problem.current = np.array(intermediate_result.x)
-        history.add(problem.parameters, objective=-float(intermediate_result.fun), evaluations=problem.n_evaluations)
-
-    return note
+    def _best_optimum(self, search: OptimumSearch, objective: ExactObjective) -> tuple[Optimum, list[Array]]:
+        """The optimum that is taken, and places near others."""
+        n_starts, start_of = self._numbered_starts(search.problem, objective)
+        return search.best(start_of, n_starts, _MOST_STARTS if self.n_starts == "auto" else n_starts)
 
 
 def _share_of_events(cells: Cells, weights: Array | None = None) -> float:
