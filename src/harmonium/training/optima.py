@@ -56,12 +56,11 @@ def settled(problem: PenalisedLikelihood, optimum: Optimum, polish: Polish) -> O
     for _ in range(_MOST_ROUNDS):
         problem.precisions = prior_precisions(problem.coordinates, prior)
         curvature = problem.curvature(end.x)
-        preferred = evidence_prior(problem, end.x, prior, curvature)
-        if _is_same_prior(preferred, prior):
-            break
-        prior = preferred
+        before, prior = prior, evidence_prior(problem, end.x, prior, curvature)
         problem.precisions = prior_precisions(problem.coordinates, prior)
         end = polish(end.x, curvature)
+        if _is_same_prior(before, prior):
+            break
     else:
         curvature = problem.curvature(end.x)
     end.hess = problem.hessian(end.x, curvature)
