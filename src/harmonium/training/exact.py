@@ -61,8 +61,9 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         Precision of the prior on covariates' couplings, in effects of a standard deviation; "auto" lets the data choose one for each
         covariate and one for the couplings of outcomes, which is 0.01 otherwise.
     n_starts : "auto" or int
-        Runs of the optimiser from different starts. "auto": six with one outcome, ten with several, whose likelihood has more maxima. Where
-        the search begins on a sample, further starts lend it single hidden units, unless there is only one.
+        Runs of the optimiser from different starts. "auto": six with one outcome; with several, whose likelihood has more maxima, ten and,
+        from 500 rows on, up to forty, until a second one has led to the best optimum. Where the search begins on a sample, further starts
+        lend it single hidden units, unless there is only one.
     design : int
         Which design of starts. A design depends neither on a seed nor on how the table is coded, and no two have a start in common: where
         two of them end in different predictions, the data do not determine these well.
