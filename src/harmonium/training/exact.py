@@ -2,8 +2,8 @@
 
 Several runs from wide starts. The prior's precisions of couplings, one for each covariate and one for all outcomes, are chosen by the data
 (MacKay's evidence approximation, eq. 16): the effective number of well determined couplings divided by their sum of squares. With several
-outcomes each optimum that was found goes on to the prior that it chooses, and the one with the largest evidence is taken, once a second
-start has led there.
+outcomes each optimum that was found goes on to the prior that it chooses, and evidence and the number of starts that led there decide which
+is taken.
 """
 
 from __future__ import annotations
@@ -188,6 +188,7 @@ class Exact(BaseEstimator):  # type: ignore[misc]
         return n_starts, partial(directions.start, design=self.design)
 
     def _starts(self, problem: PenalisedLikelihood, objective: ExactObjective) -> list[Array]:
+        """All with which the search begins."""
         n_starts, start_of = self._numbered_starts(problem, objective)
         return [start_of(number) for number in range(n_starts)]
 

@@ -15,11 +15,14 @@ from scipy.optimize import OptimizeResult
 from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, log_evidence, prior_precisions
 from harmonium.typing import Array
 
-__all__ = ["Optimum", "best_of", "found_again", "merged", "settled", "worth_settling"]
+__all__ = ["SAME", "Optimum", "best_of", "found_again", "merged", "settled", "worth_settling"]
+
+SAME = 0.02
+"""Nats of all rows: optima whose objectives differ by less are one."""
 
 _MOST_ROUNDS = 6  # of prior and optimum in turn
 _PROMISING = 6.0  # nats below the largest evidence, that an optimum may gain by settling
-_SAME, _SAME_EVIDENCE = 0.02, 0.1  # nats of all rows, of objective and of evidence: optima that differ by less are one
+_SAME_EVIDENCE = 0.1  # nats; that of two ends of one search may differ by more than their objectives do
 _ENOUGH = 2  # starts that must have led to an optimum before it is taken without a further search
 
 Polish = Callable[[Array, Array], OptimizeResult]
@@ -101,4 +104,4 @@ def _is_same_prior(one: Prior, other: Prior) -> bool:
 
 
 def _are_same(one: Optimum, other: Optimum, n_rows: float) -> bool:
-    return abs(one.evidence - other.evidence) < _SAME_EVIDENCE and abs(float(one.end.fun - other.end.fun)) * n_rows < _SAME
+    return abs(one.evidence - other.evidence) < _SAME_EVIDENCE and abs(float(one.end.fun - other.end.fun)) * n_rows < SAME

@@ -11,7 +11,7 @@ from scipy.optimize import OptimizeResult
 
 from harmonium.training.descent import descended
 from harmonium.training.history import History
-from harmonium.training.optima import Optimum, best_of, found_again, merged, settled, worth_settling
+from harmonium.training.optima import SAME, Optimum, best_of, found_again, merged, settled, worth_settling
 from harmonium.training.penalised import PenalisedLikelihood, Prior, evidence_prior, log_evidence, prior_precisions, smoothed
 from harmonium.training.quasi_newton import minimise
 from harmonium.typing import Array
@@ -28,7 +28,7 @@ _SEARCHED = 0.1  # the same in the search: a weaker one has more optima
 _LONGER = {False: 2e-6, True: 1e-6}  # relative change of the objective at which runs stop that are compared: before, values say little
 _THOROUGH = 500  # rows from which on optima of several outcomes are settled: fits of small tables are to be quick
 _MOST_RIVALS = 3  # other optima that are remembered
-_SAME, _ALIKE = 0.02, 0.5  # nats of all rows: ends of two runs that differ by less are one optimum, or too close to be a rival
+_ALIKE = 0.5  # nats of all rows: optima that differ by less are too close to be rivals
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _NEARLY = 1e-3  # nats of all rows: the same where optima are compared
 
@@ -152,7 +152,7 @@ class OptimumSearch:
         for done in range(0, most_starts, n_starts):
             problem.precisions = first
             ends = self.ends([start_of(number) for number in range(done, min(done + n_starts, most_starts))])
-            for end, n_ends in _different(ends, _SAME / problem.n_rows):
+            for end, n_ends in _different(ends, SAME / problem.n_rows):
                 problem.precisions = first
                 known.append(replace(self.under_own_prior(end.x, to_the_point=not self.is_thorough), n_starts=n_ends))
             known = merged(known, problem.n_rows)
