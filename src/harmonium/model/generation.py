@@ -14,15 +14,16 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import GenerationWarning, warn
 from harmonium.model.answering import Answering, Purpose
 from harmonium.model.course_draws import DrawnCourses, drawn_courses
+from harmonium.model.matching import follow_up_of_cohort, matched_numbers, matched_positions
 from harmonium.table.encoding import NARROWEST, Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.episodes import Episodes
 from harmonium.table.frames import to_pandas
-from harmonium.typing import Array
+from harmonium.typing import Array, Booleans
 
 __all__ = ["draw_times", "impute", "sample"]
 
-_N_REFERENCE = 10_000  # subjects whose numbers tell how a model distributes them
+_N_REFERENCE = 20_000  # subjects whose numbers tell how a model distributes them
 _MOST_ATTEMPTS = 100  # to draw a course that agrees with what is known
 
 
@@ -61,33 +62,33 @@ def sample(
         _warn_if_covariates_are_not_modelled(fitted, "draw covariates")
     encoding = fitted.encoding
     known = (known or Endpoints.nothing(encoding.endpoint_names, len(covariates))).repeated(n_samples)
-    cells = _draw_from(encoding, np.repeat(covariates, n_samples, axis=0), known, within_range=True)
-    values = next(_possible(fitted, cells, known, 1, rng, "cohort"))
-    drawn = _distributed_as_in_training(fitted, np.repeat(covariates, n_samples, axis=0), values[:, : covariates.shape[1]])
-    endpoints = _drawn_endpoints(encoding, values, known, _follow_up(encoding, drawn, rng) if censored else None)
+    given = np.repeat(covariates, n_samples, axis=0)
+    values = next(_possible(fitted, _draw_from(encoding, given, known, within_range=True), known, 1, rng, "cohort"))
+    values = _matched(fitted, np.isnan(given), values, known)
+    drawn = values[:, : len(encoding.modelled)]
+    endpoints = _drawn_endpoints(encoding, values, known, follow_up_of_cohort(encoding, drawn, rng) if censored else None)
     return encoding.decode_covariates(drawn), endpoints.to_frame()
 
 
-def _distributed_as_in_training(fitted: Answering, given: Array, drawn: Array) -> Array:
-    """Covariates whose drawn numbers are as probable as their ranks in training are.
-
-    A Gaussian unit follows scores, but not to the last hump: what comes out is a quantile of the model, which becomes that of the column.
-    """
-    encoding = fitted.encoding
-    places = [c for c, column in enumerate(encoding.modelled) if column.scale is not None and column.scale.name == "scores"]
-    places = [c for c in places if np.isnan(given[:, c]).any()]
-    if not places or fitted.n_hidden > EXACT_LIMIT:  # where every draw is a chain of its own
-        return drawn
-    nothing = Endpoints.nothing(encoding.endpoint_names, _N_REFERENCE)
-    cells = _draw_from(encoding, np.full((_N_REFERENCE, given.shape[1]), np.nan), nothing, within_range=True)
-    reference = np.sort(next(fitted.draw(cells, nothing, 1, np.random.default_rng(fitted.seed), "cohort")), axis=0)
-    out = drawn.copy()
-    for c in places:
-        missing, scale = np.isnan(given[:, c]), encoding.modelled[c].scale
-        assert scale is not None
-        probability = np.interp(drawn[missing, c], reference[:, c], (np.arange(_N_REFERENCE) + 0.5) / _N_REFERENCE)
-        out[missing, c] = scale.of_probability(probability)
+def _matched(fitted: Answering, missing: Booleans, values: Array, known: Endpoints) -> Array:
+    """Drawn values whose numbers, and times of subjects of whom no time is known, are distributed as in the study."""
+    if fitted.n_hidden > EXACT_LIMIT or not missing.any():  # where every draw is a chain of its own
+        return values
+    encoding, reference, out = fitted.encoding, _reference_cohort(fitted), values.copy()
+    numbers = matched_numbers(encoding, reference[:, : missing.shape[1]], values[:, : missing.shape[1]], missing)
+    out[:, : missing.shape[1]] = numbers
+    rows = missing.any(axis=1) & (known.lower == 0.0).all(axis=1) & np.isinf(known.upper).all(axis=1)
+    if encoding.episodes is None and rows.any():
+        out[rows, missing.shape[1] :] = matched_positions(encoding, reference, values[rows, missing.shape[1] :], fitted.seed)
     return out
+
+
+def _reference_cohort(fitted: Answering) -> Array:
+    """Subjects of whom nothing is known, always the same, whose values tell how a model distributes them."""
+    encoding = fitted.encoding
+    nothing = Endpoints.nothing(encoding.endpoint_names, _N_REFERENCE)
+    cells = _draw_from(encoding, np.full((_N_REFERENCE, len(encoding.modelled)), np.nan), nothing, within_range=True)
+    return next(fitted.draw(cells, nothing, 1, np.random.default_rng(fitted.seed), "cohort"))
 
 
 def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
@@ -168,17 +169,6 @@ def _drawn_times(encoding: Encoding, values: Array, known: Endpoints) -> Array:
     at_zero = known.upper == 0.0
     upper = np.where(at_zero, [endpoint.first_time for endpoint in encoding.endpoints], known.upper)
     return np.where(known.event & ~at_zero, known.lower, np.clip(times, np.nextafter(known.lower, np.inf), upper))
-
-
-def _follow_up(encoding: Encoding, covariates: Array, rng: np.random.Generator) -> Array:
-    """Until when each endpoint of each subject is followed, or where some are terminal the subject, as in the study."""
-    observation = encoding.observation
-    probability = rng.random(len(covariates)) if observation is None else observation.probabilities(covariates, rng)
-    if encoding.episodes is not None:
-        return encoding.episodes.follow_up.at(probability)
-    if observation is None or observation.follow_up is None:
-        return np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
-    return np.repeat(observation.follow_up.at(probability)[:, None], len(encoding.endpoints), axis=1)
 
 
 def _drawn_endpoints(encoding: Encoding, values: Array, known: Endpoints, until: Array | None = None) -> Endpoints:
