@@ -340,3 +340,30 @@ def test_draws_of_a_course_before_death_that_is_not_known_agree_with_the_states(
         assert np.all(np.abs(drawn.mean(axis=0) - probability) < 4.0 * error + 1e-3)
     assert recurred[np.isfinite(recurred)].min() > 3.0
     assert np.all(~np.isfinite(recurred) | (recurred < died))
+
+
+def test_with_several_causes_of_death_the_course_before_one_of_them_agrees_with_draws():
+    """Relapse was followed for a month, and the cause of death is known; hidden units go with causes."""
+    rng = np.random.default_rng(1)
+    n, n_draws = 80, 400
+    ends = {name: rng.exponential(mean, n) for name, mean in (("cancer", 9.0), ("other", 12.0))}
+    first, until = np.minimum(*ends.values()), rng.uniform(3.0, 12.0, n)
+    df = pd.DataFrame({"x": rng.normal(size=n), "end": np.minimum(first, until)})
+    relapse = rng.exponential(6.0, n)
+    df["relapse"], df["relapsed"] = np.minimum(relapse, df["end"]), relapse < df["end"]
+    for name, time in ends.items():
+        df[name] = (time == first) & (first <= until)
+    causes = {name: ("end", name) for name in ends}
+    y = hm.endpoints(df, relapse=("relapse", "relapsed"), **causes, terminal=("cancer", "other"))
+    fitted = (
+        hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1, max_iter=5), n_covariate_units=0, random_state=0).fit(df[["x"]], y).fitted_
+    )
+    parameters = random_parameters(fitted.encoding.layout, 2, np.random.default_rng(22), strength=1.5)
+    model = type(fitted)(fitted.encoding, parameters, fitted.training)
+    X = df[["x"]].head(4)
+    table = pd.DataFrame({"r": 1.0, "no": 0, "d": np.linspace(3.0, 10.0, len(X)), "yes": 1}, index=X.index)
+    known = hm.endpoints(table, relapse=("r", "no"), cancer=("d", "yes"), other=("d", "no"), terminal=("cancer", "other"))
+    found = model.predict_state_probabilities(X, times=table["d"].to_numpy(), given=known)
+    probability = np.diagonal(found["cancer after relapse"])
+    relapsed = np.isfinite(model.draw_times(X, given=known, n_draws=n_draws, random_state=0)[:, :, 0])
+    assert np.all(np.abs(relapsed.mean(axis=0) - probability) < 4.0 * np.sqrt(probability * (1.0 - probability) / n_draws) + 1e-3)

@@ -25,6 +25,7 @@ __all__ = ["draw_times", "impute", "sample"]
 
 _N_REFERENCE = 20_000  # subjects whose numbers tell how a model distributes them
 _MOST_ATTEMPTS = 100  # to draw a course that agrees with what is known
+_MOST_AT_ONCE = 50_000  # subjects
 
 
 def impute(
@@ -105,15 +106,27 @@ def _possible(
     fitted: Answering, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose
 ) -> Iterator[Array]:
     """Completed tables; courses that do not agree with what is known of a subject are drawn again."""
-    encoding = fitted.encoding
+    episodes = fitted.encoding.episodes
     for values in fitted.draw(cells, known, n_draws, rng, purpose):
-        if encoding.episodes is not None:
-            for _ in range(_MOST_ATTEMPTS):
-                again = np.flatnonzero(~_courses(encoding, encoding.episodes, values, known).possible)
-                if not again.size:
-                    break
-                values[again] = next(fitted.draw(cells.part(again), known.part(again), 1, rng, purpose))
+        if episodes is not None:
+            _draw_again(fitted, episodes, cells, known, values, rng, purpose)
         yield values
+
+
+def _draw_again(
+    fitted: Answering, episodes: Episodes, cells: Cells, known: Endpoints, values: Array, rng: np.random.Generator, purpose: Purpose
+) -> None:
+    """Replace courses that are not possible, by the first of more and more that is; the last if none of many is."""
+    encoding, attempts, size = fitted.encoding, 0, 1
+    left = np.flatnonzero(~_courses(encoding, episodes, values, known).possible)
+    while left.size and attempts < _MOST_ATTEMPTS:
+        repeated = np.repeat(left, size)
+        drawn = next(fitted.draw(cells.part(repeated), known.part(repeated), 1, rng, purpose))
+        possible = _courses(encoding, episodes, drawn, known.part(repeated)).possible.reshape(left.size, size)
+        found = possible.any(axis=1)
+        values[left] = drawn.reshape(left.size, size, -1)[np.arange(left.size), np.where(found, possible.argmax(axis=1), size - 1)]
+        left, attempts = left[~found], attempts + size
+        size = max(1, min(4 * size, _MOST_ATTEMPTS - attempts, _MOST_AT_ONCE // max(left.size, 1)))
 
 
 def _courses(encoding: Encoding, episodes: Episodes, values: Array, known: Endpoints) -> DrawnCourses:

@@ -169,12 +169,12 @@ class PathRows:
         state, entered, dead, cause = int(known.state[row]), known.entered[row], known.dead[row], int(known.cause[row])
         since = float(known.until[row] - entered)
         until = 1.0 - tables.survival(state, np.array([dead - entered]), since)
-        weights = self.weights[row] * until[:, 0]
-        weights = weights / weights.sum() if weights.sum() > 0.0 else self.weights[row]
         left = self._left_until(state, since, times - entered, float(dead - entered)) / np.maximum(until, 1e-300)
         options = [cause, *tables.passing(state)]
-        shares = np.stack([tables.kind(state, e) for e in options])
-        shares, is_dead = shares / shares.sum(axis=0), times >= dead
+        kinds = np.stack([tables.kind(state, e) for e in options])
+        weights = self.weights[row] * until[:, 0] * kinds.sum(axis=0)
+        weights = weights / weights.sum() if weights.sum() > 0.0 else self.weights[row]
+        shares, is_dead = kinds / kinds.sum(axis=0), times >= dead
         here, out = np.zeros(times.size), {}
         for e, share in zip(options, shares, strict=True):
             own = weights * share
