@@ -105,6 +105,17 @@ def test_a_sample_has_the_rows_that_one_of_the_whole_table_has(client):
     assert 150 < found.n_rows < 300
 
 
+def test_gradients_at_several_points_together_are_those_at_each(client):
+    frame, recipe = cohort(), Recipe(2, 0.8, "kaplan-meier", None, None, "exact")
+    table = cut(frame, 200, 100, 300)
+    objective = learn_table(client, recipe, table[COVARIATES], hd.endpoints(table, **DEFINITIONS)).objective(0.8)
+    points = [random_parameters(objective.layout, 2, np.random.default_rng(seed)).natural() for seed in range(3)]
+    for (value, gradient), point in zip(objective.values_and_natural_gradients(points), points, strict=True):
+        alone, slopes = objective.value_and_natural_gradient(point)
+        assert value == alone
+        np.testing.assert_array_equal(gradient.coupling, slopes.coupling)
+
+
 def test_a_fit_that_begins_on_a_sample_is_that_of_one_table(client):
     frame = cohort()
     trainer = hm.Exact(l2=2.0, n_starts=1, sample_rows=300)

@@ -30,7 +30,7 @@ def test_the_same_in_one_call_and_in_steps(conditional, n_hidden):
     likelihood, z = problem(conditional, n_hidden)
     assert likelihood.total.one_strip(n_hidden) is not None or conditional == 0.5  # which is more than one strip
     value, gradient = likelihood.loss(z)
-    expected, expected_gradient = likelihood._loss_in_steps(z)
+    expected, expected_gradient = likelihood._penalised(z, *likelihood._likelihoods(z[None])[0])
     assert value == pytest.approx(expected, rel=1e-14)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-12, atol=1e-14)
 

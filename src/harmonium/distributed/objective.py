@@ -113,18 +113,22 @@ class DistributedObjective:
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The parameters go out, and sums come back; the order of the sum is fixed by the partitions."""
-        shared = self.client.submit(_itself, natural, pure=False)  # a task, unlike scattered data, can be repeated
+        return self.values_and_natural_gradients([natural])[0]
+
+    def values_and_natural_gradients(self, points: Sequence[Natural]) -> list[tuple[float, Natural]]:
+        """The same for several parameters, which go out together: on a cluster, waiting takes longer than a gradient."""
+        shared = self.client.submit(_itself, list(points), pure=False)  # a task, unlike scattered data, can be repeated
         parts = self.client.map(_evaluated, self.encoded, [shared] * len(self.encoded), pure=False)
-        value, gradient = tree(self.client, partitions.add_gradients, parts).result()
-        return value, gradient
+        found: list[tuple[float, Natural]] = tree(self.client, partitions.add_all_gradients, parts).result()
+        return found
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _evaluated(partition: partitions.EncodedPartition, natural: Natural) -> tuple[float, Natural]:
-    return partition.value_and_natural_gradient(natural)
+def _evaluated(partition: partitions.EncodedPartition, points: list[Natural]) -> list[tuple[float, Natural]]:
+    return [partition.value_and_natural_gradient(natural) for natural in points]
 
 
 def learn_table(client: Any, recipe: Recipe, X: Any, y: Any) -> DistributedTable:

@@ -35,6 +35,7 @@ __all__ = [
     "MOST_LEVELS",
     "EncodedPartition",
     "Summary",
+    "add_all_gradients",
     "add_gradients",
     "encode",
     "merge_statistics",
@@ -256,8 +257,13 @@ def merge_statistics(parts: Sequence[StatisticsSummary]) -> StatisticsSummary:
     return out
 
 
+def add_all_gradients(parts: Sequence[list[tuple[float, Natural]]]) -> list[tuple[float, Natural]]:
+    """Sums of neighbouring partitions, in order, for each of several parameters."""
+    return [add_gradients(own) for own in zip(*parts, strict=True)]
+
+
 def add_gradients(parts: Sequence[tuple[float, Natural]]) -> tuple[float, Natural]:
-    """Sums of neighbouring partitions, in order."""
+    """The same for one."""
     value, first = parts[0]
     bias, coupling, hidden, constant = first.bias.copy(), first.coupling.copy(), first.hidden_bias.copy(), first.constant
     for more, gradient in parts[1:]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +24,7 @@ __all__ = [
     "ExactObjective",
     "LogLikelihood",
     "Objective",
+    "SeveralAtOnce",
     "WeightedObjective",
     "conditioned_cells",
     "entry_cells",
@@ -39,6 +41,14 @@ class LogLikelihood(Protocol):
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum over rows and its gradient by the natural parameters."""
+
+
+@runtime_checkable
+class SeveralAtOnce(Protocol):
+    """A log-likelihood that is computed faster at several points together."""
+
+    def values_and_natural_gradients(self, points: Sequence[Natural]) -> list[tuple[float, Natural]]:
+        """As :meth:`LogLikelihood.value_and_natural_gradient`, for each of some parameters."""
 
 
 class ExactObjective(Protocol):

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from harmonium.engine.exact import LogMassSum
-from harmonium.engine.parameters import Parameters
+from harmonium.engine.parameters import Natural, Parameters
 from harmonium.training.coordinates import Coordinates
-from harmonium.training.objective import LogLikelihood
+from harmonium.training.objective import LogLikelihood, SeveralAtOnce
 from harmonium.training.strip_loss import StripProblem, strip_losses, strip_problem
 from harmonium.typing import Array, Booleans, Integers
 
@@ -88,8 +88,9 @@ class PenalisedLikelihood:
             n_more = 0 if strip is None else strip_losses(strip, points[done:], values[done:], gradients[done:])
             self.count_uses(n_more)
             done += n_more
-            if done < len(points):
-                values[done], gradients[done] = self._loss_in_steps(points[done])
+            rest = points[done:] if isinstance(self.total, SeveralAtOnce) else points[done : done + 1]
+            for z, (value, gradient) in zip(rest, self._likelihoods(rest), strict=True):
+                values[done], gradients[done] = self._penalised(z, value, gradient)
                 self.n_evaluations += 1
                 done += 1
         return values, gradients
@@ -105,9 +106,15 @@ class PenalisedLikelihood:
         if isinstance(self.total, LogMassSum):
             self.total.count_uses(n_evaluations)
 
-    def _loss_in_steps(self, z: Array) -> tuple[float, Array]:
-        """The same by calls that any log-likelihood allows."""
-        value, natural_gradient = self.total.value_and_natural_gradient(self.coordinates.to_natural(z))
+    def _likelihoods(self, points: Array) -> list[tuple[float, Natural]]:
+        """Log-likelihoods and their gradients, by calls that any log-likelihood allows."""
+        natural = [self.coordinates.to_natural(z) for z in points]
+        if isinstance(self.total, SeveralAtOnce) and len(natural) > 1:
+            return self.total.values_and_natural_gradients(natural)
+        return [self.total.value_and_natural_gradient(own) for own in natural]
+
+    def _penalised(self, z: Array, value: float, natural_gradient: Natural) -> tuple[float, Array]:
+        """Value and gradient of the loss, from those of the log-likelihood."""
         gradient = self.coordinates.pull_back(natural_gradient)
         penalty = 0.5 * float(self.precisions @ z**2)
         return (penalty - value) / self.n_rows, (self.precisions * z - gradient) / self.n_rows
