@@ -10,6 +10,8 @@ COMPILED := $(CACHE)/compiled
 export NUMBA_CACHE_DIR := $(CURDIR)/$(CACHE)
 # One more than there are cores: many tests wait for a browser, a command or a worker.
 TEST_PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Of other libraries in each of them, which would wait for each other in threads; ours are not changed by it.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: help demo test quick thorough lint types chromium docs wheel bench reproduce clean
 .DEFAULT_GOAL := demo
@@ -23,7 +25,7 @@ demo: $(INSTALLED)  ## run the main job on bundled data; look into demo/ afterwa
 
 test: $(INSTALLED)  ## everything that guards the project
 	$(MAKE) --jobs=2 --output-sync $(COMPILED) lint types chromium
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m 'not compiles'
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile -m 'not compiles'
 
 quick: lint  ## lint and the fast tests of every layer: no documents, no browser, nothing marked slow; once compiled, in 90 seconds
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow and not compiles' --hypothesis-profile=quick tests
