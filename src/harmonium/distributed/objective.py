@@ -119,7 +119,7 @@ class DistributedObjective:
         """The same for several parameters, which go out together: on a cluster, waiting takes longer than a gradient."""
         shared = self.client.submit(_itself, list(points), pure=False)  # a task, unlike scattered data, can be repeated
         parts = self.client.map(_evaluated, self.encoded, [shared] * len(self.encoded), pure=False)
-        found: list[tuple[float, Natural]] = tree(self.client, partitions.add_all_gradients, parts).result()
+        found: list[tuple[float, Natural]] = tree(self.client, partitions.add_gradients, parts).result()
         return found
 
 

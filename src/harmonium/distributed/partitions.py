@@ -35,7 +35,6 @@ __all__ = [
     "MOST_LEVELS",
     "EncodedPartition",
     "Summary",
-    "add_all_gradients",
     "add_gradients",
     "encode",
     "merge_statistics",
@@ -257,13 +256,12 @@ def merge_statistics(parts: Sequence[StatisticsSummary]) -> StatisticsSummary:
     return out
 
 
-def add_all_gradients(parts: Sequence[list[tuple[float, Natural]]]) -> list[tuple[float, Natural]]:
-    """Sums of neighbouring partitions, in order, for each of several parameters."""
-    return [add_gradients(own) for own in zip(*parts, strict=True)]
+def add_gradients(parts: Sequence[list[tuple[float, Natural]]]) -> list[tuple[float, Natural]]:
+    """Sums of neighbouring partitions, in order, at each of several points."""
+    return [_sum_of_gradients(own) for own in zip(*parts, strict=True)]
 
 
-def add_gradients(parts: Sequence[tuple[float, Natural]]) -> tuple[float, Natural]:
-    """The same for one."""
+def _sum_of_gradients(parts: Sequence[tuple[float, Natural]]) -> tuple[float, Natural]:
     value, first = parts[0]
     bias, coupling, hidden, constant = first.bias.copy(), first.coupling.copy(), first.hidden_bias.copy(), first.constant
     for more, gradient in parts[1:]:

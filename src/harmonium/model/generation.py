@@ -14,7 +14,7 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import GenerationWarning, warn
 from harmonium.model.answering import Answering, Purpose
 from harmonium.model.course_draws import DrawnCourses, drawn_courses
-from harmonium.model.matching import follow_up_of_cohort, matched_numbers, matched_positions
+from harmonium.model.matching import has_numbers_to_match, matched_numbers, matched_positions
 from harmonium.table.encoding import NARROWEST, Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.episodes import Episodes
@@ -23,9 +23,9 @@ from harmonium.typing import Array, Booleans
 
 __all__ = ["draw_times", "impute", "sample"]
 
-_N_REFERENCE = 20_000  # subjects whose numbers tell how a model distributes them
+_N_REFERENCE = 20_000  # subjects whose values tell how a model distributes them
 _MOST_ATTEMPTS = 100  # to draw a course that agrees with what is known
-_MOST_AT_ONCE = 50_000  # subjects
+_MOST_AT_ONCE = 50_000  # subjects drawn again: several attempts together are quick, but take memory
 
 
 def impute(
@@ -67,20 +67,21 @@ def sample(
     values = next(_possible(fitted, _draw_from(encoding, given, known, within_range=True), known, 1, rng, "cohort"))
     values = _matched(fitted, np.isnan(given), values, known)
     drawn = values[:, : len(encoding.modelled)]
-    endpoints = _drawn_endpoints(encoding, values, known, follow_up_of_cohort(encoding, drawn, rng) if censored else None)
+    endpoints = _drawn_endpoints(encoding, values, known, encoding.draw_follow_up(drawn, rng) if censored else None)
     return encoding.decode_covariates(drawn), endpoints.to_frame()
 
 
 def _matched(fitted: Answering, missing: Booleans, values: Array, known: Endpoints) -> Array:
     """Drawn values whose numbers, and times of subjects of whom no time is known, are distributed as in the study."""
-    if fitted.n_hidden > EXACT_LIMIT or not missing.any():  # where every draw is a chain of its own
+    encoding, n = fitted.encoding, missing.shape[1]
+    free = missing.any(axis=1) & (known.lower == 0.0).all(axis=1) & np.isinf(known.upper).all(axis=1)
+    of_times = encoding.episodes is None and bool(free.any())
+    if fitted.n_hidden > EXACT_LIMIT or not (of_times or has_numbers_to_match(encoding, missing)):  # a draw is a chain of its own there
         return values
-    encoding, reference, out = fitted.encoding, _reference_cohort(fitted), values.copy()
-    numbers = matched_numbers(encoding, reference[:, : missing.shape[1]], values[:, : missing.shape[1]], missing)
-    out[:, : missing.shape[1]] = numbers
-    rows = missing.any(axis=1) & (known.lower == 0.0).all(axis=1) & np.isinf(known.upper).all(axis=1)
-    if encoding.episodes is None and rows.any():
-        out[rows, missing.shape[1] :] = matched_positions(encoding, reference, values[rows, missing.shape[1] :], fitted.seed)
+    reference, out = _reference_cohort(fitted), values.copy()
+    out[:, :n] = matched_numbers(encoding, reference[:, :n], values[:, :n], missing)
+    if of_times:
+        out[free, n:] = matched_positions(encoding, reference, values[free, n:], fitted.seed)
     return out
 
 

@@ -10,37 +10,36 @@ from __future__ import annotations
 import numpy as np
 
 from harmonium.table.encoding import Encoding
+from harmonium.table.numeric_scale import NumericScale
 from harmonium.table.product_limit import ProductLimit
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Booleans
 
-__all__ = ["follow_up_of_cohort", "matched_numbers", "matched_positions"]
+__all__ = ["has_numbers_to_match", "matched_numbers", "matched_positions"]
 
 _ROUNDS = 3  # times move, and with them who is censored
 _CHANCE, _FEW = 0.02, 0.01  # difference of two curves, and share of subjects still observed
-_FOLLOWED = 3  # times that each subject of a reference cohort is followed
+_FOLLOWED = 3  # follow-ups drawn for each subject of a reference cohort: late, few of them are observed
 
 
-def follow_up_of_cohort(encoding: Encoding, covariates: Array, rng: np.random.Generator) -> Array:
-    """Until when each endpoint of each subject is followed, or where some are terminal the subject, as in the study."""
-    observation = encoding.observation
-    probability = rng.random(len(covariates)) if observation is None else observation.probabilities(covariates, rng)
-    if encoding.episodes is not None:
-        return encoding.episodes.follow_up.at(probability)
-    if observation is None or observation.follow_up is None:
-        return np.column_stack([endpoint.follow_up.at(probability) for endpoint in encoding.endpoints])
-    return np.repeat(observation.follow_up.at(probability)[:, None], len(encoding.endpoints), axis=1)
+def has_numbers_to_match(encoding: Encoding, missing: Booleans) -> bool:
+    """Whether :func:`matched_numbers` changes anything."""
+    return any(missing[:, c].any() for c in _in_scores(encoding))
 
 
 def matched_numbers(encoding: Encoding, reference: Array, drawn: Array, missing: Booleans) -> Array:
     """Covariates (rows, columns) whose drawn numbers are as probable as their ranks in training are; those not missing stay."""
-    out = drawn.copy()
-    for c, column in enumerate(encoding.modelled):
-        if column.scale is not None and column.scale.name == "scores" and missing[:, c].any():
-            rank = (np.arange(len(reference)) + 0.5) / len(reference)
-            probability = np.interp(drawn[missing[:, c], c], np.sort(reference[:, c]), rank)
-            out[missing[:, c], c] = column.scale.of_probability(probability)
+    out, rank = drawn.copy(), (np.arange(len(reference)) + 0.5) / len(reference)
+    for c, scale in _in_scores(encoding).items():
+        probability = np.interp(drawn[missing[:, c], c], np.sort(reference[:, c]), rank)
+        out[missing[:, c], c] = scale.of_probability(probability)
     return out
+
+
+def _in_scores(encoding: Encoding) -> dict[int, NumericScale]:
+    """Columns that are modelled by their scores, and their scales."""
+    scales = {c: column.scale for c, column in enumerate(encoding.modelled)}
+    return {c: scale for c, scale in scales.items() if scale is not None and scale.name == "scores"}
 
 
 def matched_positions(encoding: Encoding, reference: Array, drawn: Array, seed: int) -> Array:
@@ -60,30 +59,34 @@ def matched_positions(encoding: Encoding, reference: Array, drawn: Array, seed: 
     seed : int
         Of the follow-up of the reference cohort.
     """
-    n, trained, observation = len(encoding.modelled), encoding.in_training().timed, encoding.observation
+    n, out = len(encoding.modelled), drawn.copy()
+    numbers = matched_numbers(encoding, reference[:, :n], reference[:, :n], np.ones((len(reference), n), dtype=bool))
+    until = encoding.draw_follow_up(np.tile(numbers, (_FOLLOWED, 1)), np.random.default_rng(seed))
+    positions = np.tile(reference[:, n:], (_FOLLOWED, 1))
+    for place, (study, shares) in _observed_shares(encoding, positions, until).items():
+        order = np.argsort(positions[:, place], kind="stable")
+        share = np.interp(drawn[:, place], positions[order, place], shares[order])
+        out[:, place] = study.position_on(encoding.timed[place].scale, share)
+    return out
+
+
+def _observed_shares(encoding: Encoding, positions: Array, until: Array) -> dict[int, tuple[TimeScale, Array]]:
+    """Of endpoints to match: the study's share of events by time, and the share that belongs to each position of a cohort."""
+    trained, observation = encoding.in_training().timed, encoding.observation
     studies = {
         place: own.calibration.observed
         for place, own in enumerate(encoding.timed)
         if own.calibration is not None and own.scale != trained[place].scale
     }
-    numbers = matched_numbers(encoding, reference[:, :n], reference[:, :n], np.ones((len(reference), n), dtype=bool))
-    until = follow_up_of_cohort(encoding, np.tile(numbers, (_FOLLOWED, 1)), np.random.default_rng(seed))
-    positions = np.tile(reference[:, n:], (_FOLLOWED, 1))
     times, shares = encoding.decode_times(positions), dict[int, Array]()
     for number in range(_ROUNDS):
         ends = until if observation is None else observation.ends(times, until)
-        found = {place: _shares(times[:, place], ends[:, place], positions[:, place]) for place in studies}
+        shares = {place: _shares(times[:, place], ends[:, place], positions[:, place]) for place in studies}
         if not number:
-            studies = {place: own for place, own in studies.items() if _differ(own, times[:, place], ends[:, place], found[place])}
+            studies = {place: own for place, own in studies.items() if _differ(own, times[:, place], ends[:, place], shares[place])}
         for place, study in studies.items():
-            shares[place] = found[place]
-            times[:, place] = study.from_unit(found[place])
-    out = drawn.copy()
-    for place, study in studies.items():
-        order = np.argsort(positions[:, place], kind="stable")
-        share = np.interp(drawn[:, place], positions[order, place], shares[place][order])
-        out[:, place] = study.position_on(encoding.timed[place].scale, share)
-    return out
+            times[:, place] = study.from_unit(shares[place])
+    return {place: (study, shares[place]) for place, study in studies.items()}
 
 
 def _differ(study: TimeScale, times: Array, ends: Array, shares: Array) -> bool:

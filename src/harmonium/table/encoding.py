@@ -271,6 +271,16 @@ class Encoding:
 
     # --- model files ---
 
+    def draw_follow_up(self, covariates: Array, rng: np.random.Generator) -> Array:
+        """Until when each endpoint of each subject is followed, or where some are terminal the subject, as in training."""
+        observation = self.observation
+        probability = rng.random(len(covariates)) if observation is None else observation.probabilities(covariates, rng)
+        if self.episodes is not None:
+            return self.episodes.follow_up.at(probability)
+        if observation is None or observation.follow_up is None:
+            return np.column_stack([endpoint.follow_up.at(probability) for endpoint in self.endpoints])
+        return np.repeat(observation.follow_up.at(probability)[:, None], len(self.endpoints), axis=1)
+
     def to_dict(self) -> dict[str, Any]:
         """For a model file, which keeps the event times elsewhere."""
         return {
