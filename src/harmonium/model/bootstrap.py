@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def _drawn(members: list[Integers], rng: np.random.Generator) -> Integers:
 
 
 def _rows(table: Encoded, rows: Integers) -> Encoded:
-    return Encoded(table.encoding, table.covariates[rows], table.known.part(rows), table.weights.part(rows))
+    return replace(table, covariates=table.covariates[rows], known=table.known.part(rows), weights=table.weights.part(rows))
 
 
 def _refitted(recipe: Recipe, model: Fitted, table: Encoded) -> Array:

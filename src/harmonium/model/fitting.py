@@ -27,6 +27,7 @@ from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.labels import check_index
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights, parse_weights, rows_left_out, with_positive_weight
+from harmonium.table.unseen_courses import completed
 from harmonium.training.canonical import CanonicalForm
 from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named
 from harmonium.training.exact import Exact
@@ -116,12 +117,16 @@ class TrainingTable(Protocol):
 
 @dataclass(frozen=True)
 class Encoded:
-    """A training table, encoded."""
+    """A training table, encoded.
+
+    ``whole_rows`` says that training cannot take parts of rows, as which courses count that were not seen to their end.
+    """
 
     encoding: Encoding
     covariates: Array
     known: Endpoints
     weights: RowWeights = UNWEIGHTED
+    whole_rows: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -129,9 +134,11 @@ class Encoded:
         return len(self.covariates)
 
     def objective(self, conditional: float) -> Objective:
-        """The objective of training, in which tied event times are intervals."""
-        cells = self.encoding.cells(self.covariates, self.known, partial(ties_as_intervals, weights=self.weights))
-        entry, subjects = self.encoding.entry(self.known), self.weights.values
+        """The objective of training, in which tied event times are intervals, and a course that was not seen to its end is several."""
+        found = completed(self.known, self.weights, whole=self.whole_rows)
+        covariates = self.covariates if found.y is self.known else self.covariates[found.rows]
+        cells = self.encoding.cells(covariates, found.y, partial(ties_as_intervals, weights=found.weights))
+        entry, subjects = self.encoding.entry(found.y), found.weights.values
         if subjects is None:
             return Objective(cells, entry, conditional)
         return WeightedObjective(cells, entry, conditional, weights=subjects, subjects=subjects)
@@ -148,10 +155,10 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
 def _encoded(recipe: Recipe, X: Any, known: Endpoints, start: Fitted | None, values: Array | None) -> Encoded:
     if known.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
         raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
-    weights = RowWeights.of(values, X, known)
+    weights, whole_rows = RowWeights.of(values, X, known), not isinstance(recipe.resolved(), Exact)
     if start is None:
         learned = Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale, weights)
-        return Encoded(*learned, known, weights)
+        return Encoded(*learned, known, weights, whole_rows)
     if recipe.n_hidden not in ("auto", start.n_hidden):
         raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
     known, names = known.in_unit(start.encoding.unit), start.encoding.endpoint_names
@@ -161,7 +168,7 @@ def _encoded(recipe: Recipe, X: Any, known: Endpoints, start: Fitted | None, val
     covariates = encoding.covariates(X)
     if len(covariates) != len(known.lower):
         raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
-    return Encoded(encoding, covariates, known, weights)
+    return Encoded(encoding, covariates, known, weights, whole_rows)
 
 
 def fit_model(

@@ -26,6 +26,7 @@ from harmonium.table.observation import Observation, observation_of
 from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.time_scale import TimeScale, time_scale_of
+from harmonium.table.unseen_courses import completed
 from harmonium.typing import Array
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class Encoding:
                         numbers[name] = values
             with problems.catching():
                 endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon, timed=not y.terminal)
-                episodes = conclude_episodes(summarise_episodes(y, weights), time_scale, horizon)
+                courses = completed(y, weights)
+                episodes = conclude_episodes(summarise_episodes(courses.y, courses.weights), time_scale, horizon)
         encoding = cls(tuple(columns), endpoints, episodes, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         covariates = encoding._encoded(frame, numbers)

@@ -3,8 +3,8 @@
 Rules where bounds of single endpoints do not say it exactly:
 
 * A passing event between two times is a step in that interval; what follows is counted from its end, when the event was known.
-* If one endpoint was followed for a shorter time than the others, nothing is known of the course beyond that time, unless the
-  subject is known to be alive, or dead, later.
+* If one endpoint was followed for a shorter time than the others, nothing is known of the course beyond that time, but that the subject
+  was alive, or dead, later; in training see :mod:`harmonium.table.unseen_courses`.
 * A terminal event between two times with nothing else seen came without any other.
 """
 
