@@ -8,6 +8,8 @@ SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xa
 CACHE := .cache/numba-$(SOURCE_HASH)
 COMPILED := $(CACHE)/compiled
 export NUMBA_CACHE_DIR := $(CURDIR)/$(CACHE)
+# Python's own bytecode is kept, whatever the shell says: the tests begin hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores: many tests wait for a browser, a command or a worker.
 TEST_PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Of other libraries in each of them, which would wait for each other in threads; ours are not changed by it.

@@ -135,6 +135,10 @@ def test_incidences_and_states_are_those_of_the_whole_table(model, definitions):
         np.testing.assert_allclose(found.T.groupby(level="time").sum(), 1.0, rtol=1e-12)
         for path, own in by_path.items():
             np.testing.assert_allclose(found[path], own, rtol=1e-10, atol=1e-12)
+        spent = hd.predict_time_in_states(model, X, until=24.0, given=there)
+        assert spent.columns.tolist() == list(by_path)
+        whole_spent = model.predict_time_in_states(whole, until=24.0, given=known)
+        np.testing.assert_allclose(spent.compute(), np.column_stack(list(whole_spent.values())), rtol=1e-10, atol=1e-12)
     assert (found["event-free", "6"] < 1.0).any()
 
 
@@ -167,6 +171,7 @@ def test_an_estimator_asks_its_model(client):
     model = hd.DaskSurvivalHarmonium(client=client, **SETTINGS).fit(X, y)
     assert model.predict_cumulative_incidence(X, endpoint=("recurrence", "death"), times=TIMES).compute().shape == (400, 3)
     assert model.predict_state_probabilities(X, times=TIMES, given=y).compute().shape == (400, 12)
+    assert model.predict_time_in_states(X, until=12.0).compute().shape == (400, 4)
     assert model.evaluate(X, y).index.tolist() == ["recurrence", "death"]
 
 

@@ -24,6 +24,7 @@ from harmonium.distributed.frames import (
     predict_restricted_mean,
     predict_state_probabilities,
     predict_survival_function,
+    predict_time_in_states,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "predict_restricted_mean",
     "predict_state_probabilities",
     "predict_survival_function",
+    "predict_time_in_states",
 ]

@@ -153,6 +153,10 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
         """Where subjects are at each time; see :func:`harmonium.distributed.predict_state_probabilities`."""
         return frames.predict_state_probabilities(self.fitted, X, times=times, given=given)
 
+    def predict_time_in_states(self, X: Any, *, until: float, given: Any = None) -> Any:
+        """Mean time spent on each path; see :func:`harmonium.distributed.predict_time_in_states`."""
+        return frames.predict_time_in_states(self.fitted, X, until=until, given=given)
+
     def predict_cumulative_hazard_function(self, X: Any, *, times: Any, endpoint: Any = None, given: Any = None) -> Any:
         """Cumulative hazard; see :func:`harmonium.distributed.predict_cumulative_hazard_function`."""
         return frames.predict_cumulative_hazard_function(self.fitted, X, times=times, endpoint=endpoint, given=given)

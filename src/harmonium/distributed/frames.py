@@ -35,6 +35,7 @@ __all__ = [
     "predict_restricted_mean",
     "predict_state_probabilities",
     "predict_survival_function",
+    "predict_time_in_states",
     "single_threaded",
 ]
 
@@ -149,17 +150,42 @@ def predict_state_probabilities(model: SurvivalModel, X: Any, *, times: Any, giv
     given : dask.dataframe.DataFrame, optional
         What is known of the endpoints, in the same partitions.
     """
-    episodes = model.fitted.encoding.episodes
-    if episodes is None:
-        raise no_states()
-    at, course = _asked_times(times), episodes.course
-    paths = [course.label(path) for path in course.paths]
+    paths, at = _paths(model), _asked_times(times)
 
     def ask(prognosis: Any) -> Array:
         found = prognosis.state_probabilities(at)
         return np.concatenate([found[path] for path in paths], axis=1)
 
     return _answers(model, X, given, ask, _no_rows(X, pd.MultiIndex.from_product([paths, _labels(at)], names=["path", "time"])))
+
+
+def predict_time_in_states(model: SurvivalModel, X: Any, *, until: float, given: Any = None) -> Any:
+    """Mean time spent on each path until a time, where an endpoint is terminal; a Dask DataFrame with a column for each path.
+
+    Parameters
+    ----------
+    model : Fitted or a fitted estimator
+    X : dask.dataframe.DataFrame
+        Covariates.
+    until : float
+    given : dask.dataframe.DataFrame, optional
+        What is known of the endpoints, in the same partitions.
+    """
+    paths = _paths(model)
+
+    def ask(prognosis: Any) -> Array:
+        found = prognosis.time_in_states(until=until)
+        return np.column_stack([found[path] for path in paths])
+
+    return _answers(model, X, given, ask, _no_rows(X, pd.Index(paths, name="path")))
+
+
+def _paths(model: SurvivalModel) -> list[str]:
+    """Where a subject may be, in words."""
+    episodes = model.fitted.encoding.episodes
+    if episodes is None:
+        raise no_states()
+    return [episodes.course.label(path) for path in episodes.course.paths]
 
 
 def _series(model: SurvivalModel, X: Any, called: str, endpoint: Any, given: Any, question: Callable[..., Array]) -> Any:
