@@ -93,7 +93,7 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
 
 
 def _unseen(course: Course, y: Endpoints, found: Histories) -> Integers:
-    """Rows of which more is known than until when they were in their state; nothing may be known of what ended that but its beginning."""
+    """Rows of which something is known beyond the time until which they were in their state, and no event that lies between two times."""
     chosen = (found.ended < 0) & (np.minimum(found.alive, found.dead) > found.until * (1.0 + _LONGER))
     for state in course.states:
         for endpoint in _passing(course, state):
