@@ -8,7 +8,7 @@ SOURCE_HASH := $(shell grep -rlZ --include='*.py' '@compiled' src | sort -z | xa
 CACHE := .cache/numba-$(SOURCE_HASH)
 COMPILED := $(CACHE)/compiled
 export NUMBA_CACHE_DIR := $(CURDIR)/$(CACHE)
-# Python's own bytecode is kept, whatever the shell says: the tests begin hundreds of processes.
+# Python's own bytecode is kept, whatever the shell says: the tests begin hundreds of processes. It is made where it is needed, not by pip.
 export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores: many tests wait for a browser, a command or a worker.
 TEST_PROCESSES := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -81,5 +81,5 @@ $(COMPILED)-%: $(INSTALLED)
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,bench,dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[all,bench,dev,docs]'
 	touch $@
