@@ -10,6 +10,7 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
+from harmonium.model.endpoint_models import EndpointModels
 from harmonium.model.generator import Generator
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.spread import Spread
@@ -18,14 +19,14 @@ from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
 
-__all__ = ["Answering", "Component", "Purpose"]
+__all__ = ["Answering", "Component", "Harmonium", "Purpose"]
 
 Purpose = Literal["prediction", "imputation", "cohort"]
 """What draws are for: predictions come from the prognostic part, imputations and cohorts from its joint continuation."""
 
 
-class Component(Protocol):
-    """One model of a mixture, or the only one."""
+class Harmonium(Protocol):
+    """Everything that a model file keeps of one harmonium."""
 
     @property
     def parameters(self) -> Parameters:
@@ -36,16 +37,24 @@ class Component(Protocol):
         """How covariates are distributed, where that was learned beside the parameters."""
 
     @property
-    def n_covariate_units(self) -> int:
-        """How many units couple to covariates only."""
-
-    @property
     def generator(self) -> Generator | None:
         """What imputations and cohorts are drawn from, if that is not the parameters."""
 
     @property
     def spread(self) -> Spread | None:
         """How far the parameters may be from where they are, if that is known."""
+
+
+class Component(Harmonium, Protocol):
+    """One model of a mixture, or the only one."""
+
+    @property
+    def endpoint_models(self) -> EndpointModels | None:
+        """Where an endpoint is terminal, models of single endpoints."""
+
+    @property
+    def n_covariate_units(self) -> int:
+        """How many units couple to covariates only."""
 
     @property
     def training(self) -> TrainingSummary:

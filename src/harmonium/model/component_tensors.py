@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harmonium.cells import Layout
     from harmonium.engine.covariate_units import CovariateUnits
     from harmonium.engine.parameters import Parameters
-    from harmonium.model.answering import Component
+    from harmonium.model.answering import Harmonium
     from harmonium.model.generator import Generator
     from harmonium.model.spread import Spread
 
@@ -37,7 +37,7 @@ Parts = tuple["Parameters", "CovariateUnits | None", "Generator | None", "Spread
 """Of a component: prognostic units, covariate units, generator and spread."""
 
 
-def tensors_of(component: Component) -> dict[str, Array]:
+def tensors_of(component: Harmonium) -> dict[str, Array]:
     """All tensors of a component; a generator or spread that has not been made yet is made."""
     out = _of_parameters(component.parameters)
     if component.spread is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,16 +34,24 @@ def with_spread(
     base, variance = ask(fitted).to_numpy(), np.zeros(table.shape)
     components: Any = fitted.components  # models of their own, each of which can be asked
     for weight, model in components:
-        spread = model.spread
-        if spread is None:
-            raise ValueError("the model has no intervals: it was trained without a likelihood; a bootstrap refits it (n_bootstrap=50)")
         own = ask(model).to_numpy()
         variance += weight * (own - base) ** 2
-        for direction in spread.directions[1:]:
-            candidate = replace(model, parameters=moved(model.parameters, STEP * direction))
+        for candidate in _moved(model):
             variance += weight * ((ask(candidate).to_numpy() - own) / STEP) ** 2
     out = table.copy()
     for k, (name, scale) in enumerate(zip(table.columns, scales, strict=True)):
         found = interval_of(table[name].to_numpy(), np.sqrt(variance[:, k]), level, scale)
         out[f"{name}_lower"], out[f"{name}_upper"] = found.lower, found.upper
     return out
+
+
+def _moved(model: Any) -> Iterator[Any]:
+    """The model with parameters that are a little further along each direction of its spread, and of those of single endpoints."""
+    if model.spread is None:
+        raise ValueError("the model has no intervals: it was trained without a likelihood; a bootstrap refits it (n_bootstrap=50)")
+    for direction in model.spread.directions[1:]:
+        yield replace(model, parameters=moved(model.parameters, STEP * direction))
+    if model.endpoint_models is not None:
+        for e, own in enumerate(model.endpoint_models.models):
+            for direction in () if own.spread is None else own.spread.directions[1:]:
+                yield replace(model, endpoint_models=model.endpoint_models.moved(e, None, STEP * direction))

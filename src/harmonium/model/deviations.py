@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ from harmonium.engine.choice_of_method import SAMPLE
 from harmonium.model.spread import STEP, Spread
 from harmonium.typing import Array
 
-__all__ = ["AVERAGED", "LEADING", "WIDENED", "Question", "deviations_along", "displaced_along"]
+__all__ = ["AVERAGED", "LEADING", "WIDENED", "Movable", "Question", "deviations_along", "displaced_along"]
 
 LEADING = 22
 """Directions that are followed for answers about single rows; what the others would add is added in proportion."""
@@ -30,14 +30,15 @@ Question = Callable[[Any], Array]
 class Movable(Protocol):
     """The prognosis of one model."""
 
-    cells: Cells
-
     @property
     def methods(self) -> Any:
         """How each row is answered."""
 
     def moved(self, step: Array) -> Movable:
         """Of the same rows, by a model whose natural parameters are further along by a step."""
+
+    def affected(self) -> Sequence[tuple[Movable, Cells]]:
+        """Prognoses whose biases direct effects move, and the cells whose covariates they follow: one unless rows are asked in states."""
 
 
 def deviations_along(spread: Spread | None, prognosis: Movable, question: Question, *, thorough: bool) -> tuple[Array, Iterator[Array]]:
@@ -80,8 +81,9 @@ class _Slopes:
 
     def __init__(self, spread: Spread, prognosis: Movable, question: Question, base: Array) -> None:
         self._spread, self._prognosis, self._question, self._base = spread, prognosis, question, base
-        self._by_bias = [self._slope(bias) for bias in spread.biases]
-        self._covariates = spread.covariates(prognosis.cells)
+        self._affected = [
+            (spread.covariates(cells), [self._slope(bias, part) for bias in spread.biases]) for part, cells in prognosis.affected()
+        ]
 
     def numbered(self, number: int) -> Array:
         """Along one of the directions, of which a displacement is the first."""
@@ -89,14 +91,16 @@ class _Slopes:
 
     def along(self, direction: Array, effects: Array) -> Array:
         """Along a direction of natural parameters, and one of direct effects."""
-        out, shifts = self._slope(direction), self._covariates @ effects
-        for k, own in enumerate(self._by_bias):
-            out = out + own * shifts[:, k].reshape(-1, *[1] * (self._base.ndim - 1))
+        out = self._slope(direction, self._prognosis)
+        for covariates, by_bias in self._affected:
+            shifts = covariates @ effects
+            for k, own in enumerate(by_bias):
+                out = out + own * shifts[:, k].reshape(-1, *[1] * (self._base.ndim - 1))
         return out
 
-    def _slope(self, direction: Array) -> Array:
+    def _slope(self, direction: Array, prognosis: Movable) -> Array:
         with np.errstate(invalid="ignore"):
-            return np.asarray((self._question(self._prognosis.moved(STEP * direction)) - self._base) / STEP)
+            return np.asarray((self._question(prognosis.moved(STEP * direction)) - self._base) / STEP)
 
 
 def _along(spread: Spread, prognosis: Movable, question: Question, base: Array, thorough: bool) -> Iterator[Array]:

@@ -41,23 +41,28 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
         chosen = np.arange(self.n_rows) if rows is None else rows
         return self._by_part(PathRows, chosen, lambda own: own.probabilities(times))
 
-    def _rates(self, times: Array) -> Array:
-        return self._by_part(PathRates, np.arange(self.n_rows), lambda own: own.rates(times))
+    def _rates(self, times: Array, rows: Integers | None = None) -> Array:
+        chosen = np.arange(self.n_rows) if rows is None else rows
+        return self._by_part(PathRates, chosen, lambda own: own.rates(times))
 
-    def _both(self, e: int, end: int, first: Array, last: Array) -> Array:
+    def _both(self, e: int, end: int, first: Array, last: Array, rows: Integers | None = None) -> Array:
+        chosen = np.arange(self.n_rows) if rows is None else rows
+
         def answer(own: PathPairs) -> Array:
             return own.both(e, end, first, last).reshape(1, len(own.weights), -1)
 
-        return self._by_part(PathPairs, np.arange(self.n_rows), answer).reshape(self.n_rows, first.size, last.size)
+        return self._by_part(PathPairs, chosen, answer).reshape(chosen.size, first.size, last.size)
 
-    def _after(self, state: int, e: int, times: Array) -> Array:
+    def _after(self, state: int, e: int, times: Array, rows: Integers | None = None) -> Array:
+        chosen = np.arange(self.n_rows) if rows is None else rows
+
         def answer(own: PathRows) -> Array:
             alive = own.tables.survival(own.tables.course.after(state, e), times)
             happened = (own.known.kind == e).any(axis=1, keepdims=True)  # its probability in a hidden state is then no news
             weights = own.weights * np.where(happened, 1.0, own.tables.kind(state, e))
             return np.asarray(((weights / weights.sum(axis=1, keepdims=True)) @ alive)[None])
 
-        return np.asarray(self._by_part(PathRows, np.arange(self.n_rows), answer)[0])
+        return np.asarray(self._by_part(PathRows, chosen, answer)[0])
 
     def _by_part(self, kind: type[_Rows], chosen: Integers, question: Callable[[_Rows], Array]) -> Array:
         """Answers (anything, chosen rows, times), part by part."""

@@ -21,7 +21,7 @@ from harmonium.table.numeric_scale import NUMERIC_SCALES, NumericScale
 from harmonium.table.observation import Observation
 from harmonium.table.time_scale import TIME_SCALES, TimeScale
 
-__all__ = ["check_encoding", "check_training", "require"]
+__all__ = ["check_encoding", "check_scale", "check_training", "require"]
 
 
 def require(holds: bool, rule: str) -> None:
@@ -164,10 +164,10 @@ def _check_episodes(episodes: Episodes) -> None:
 
 def _check_endpoint(endpoint: LearnedEndpoint) -> None:
     where = f"endpoint {endpoint.name!r}"
-    _check_scale(endpoint.scale)
+    check_scale(endpoint.scale)
     if endpoint.calibration is not None:
-        _check_scale(endpoint.calibration.trained)
-        _check_scale(endpoint.calibration.observed)
+        check_scale(endpoint.calibration.trained)
+        check_scale(endpoint.calibration.observed)
     _check_numbers(f"the first time of {where}", [endpoint.first_time], least=0.0)
     require(endpoint.first_time > 0.0, f"the first time of {where} must not be 0")
     _check_quantiles(f"of {where}", endpoint.follow_up)
@@ -218,7 +218,8 @@ def _check_numeric_scale(what: str, scale: NumericScale) -> None:
     require(ascending, f"the bounds of {what} must be ascending numbers; found {bounds}")
 
 
-def _check_scale(scale: TimeScale) -> None:
+def check_scale(scale: TimeScale) -> None:
+    """Refuse a time scale that could not have been learned."""
     knots, hazards = scale.knots, scale.hazards
     require(scale.name in TIME_SCALES, f"a time scale must be one of {', '.join(TIME_SCALES)}; found {scale.name!r}")
     smooth = scale.name == "kaplan-meier"

@@ -16,7 +16,10 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
+from harmonium.model.course_prognosis import CoursePrognosis
+from harmonium.model.course_simulation import simulate_courses
 from harmonium.model.draws import draw_tables
+from harmonium.model.endpoint_models import EndpointModels
 from harmonium.model.episode_prognosis import EpisodePrognosis
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
@@ -56,6 +59,8 @@ class Fitted(SurvivalModel):
         What imputations and cohorts are drawn from, made when it is first needed; without it, the parameters.
     spreading : OnDemand, optional
         How far the parameters may be from where they are, made when an interval is first asked for; without it, there are none.
+    endpoint_models : EndpointModels, optional
+        Where an endpoint is terminal, a model of each endpoint, which predict the courses of rows without missing values.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class Fitted(SurvivalModel):
     covariate_units: CovariateUnits | None = None
     generating: Generating | None = field(default=None, compare=False, repr=False)
     spreading: OnDemand[Spread] | None = field(default=None, compare=False, repr=False)
+    endpoint_models: EndpointModels | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return model_words(self, "Fitted")
@@ -144,9 +150,11 @@ class Fitted(SurvivalModel):
 
     def ask_cells(self, cells: Cells, known: Endpoints | None) -> ModelPrognosis:
         """The prognosis of rows whose cells are known."""
-        kind = ModelPrognosis if self.encoding.episodes is None else EpisodePrognosis
+        kind = ModelPrognosis if self.encoding.episodes is None else EpisodePrognosis if self.endpoint_models is None else CoursePrognosis
         prognosis = kind(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
         prognosis.spreading = self.spreading
+        if isinstance(prognosis, CoursePrognosis) and self.endpoint_models is not None:
+            prognosis.models = self.endpoint_models
         return prognosis
 
     def log_mass(self, cells: Cells) -> Array:
@@ -164,7 +172,16 @@ class Fitted(SurvivalModel):
         """Ln p of every row."""
         if kind != "conditional":
             return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
-        return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
+        if self.endpoint_models is None or self.encoding.episodes is None:
+            return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
+        found = self.encoding.episodes.histories(known)
+        own, out = self.endpoint_models.tell_of(covariates, found), np.empty(len(covariates))
+        for models, rows in ((self.endpoint_models, np.flatnonzero(own)), (None, np.flatnonzero(~own))):
+            if rows.size and models is None:
+                out[rows] = replace(self, endpoint_models=None).log_likelihood_of(covariates[rows], known.part(rows), kind)
+            elif rows.size and models is not None:
+                out[rows] = models.log_likelihood(self.encoding, covariates[rows], known.part(rows), found.part(rows))
+        return out
 
     def log_mass_given_covariates(self, cells: Cells) -> Array:
         """Log mass of every row, but for a constant that depends on its covariates alone."""
@@ -179,7 +196,8 @@ class Fitted(SurvivalModel):
         """
         gaps = incomplete_rows(cells)
         if purpose == "prediction" or (purpose == "cohort" and not gaps.any()):
-            yield from draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
+            for values in draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units):
+                yield self._with_courses(values, cells, known, rng)
             return
         generator = self.generator or Generator(self.parameters, ())
         scales = calibrated_to_generate(self.encoding, generator.parameters, self.n_jobs)
@@ -191,8 +209,23 @@ class Fitted(SurvivalModel):
             if rest.size:
                 out[rest] = self._generated(generator.parameters, scales, cells.part(rest), rng)
             if whole.size:
-                out[whole] = next(draw_tables(self.parameters, cells.part(whole), 1, rng, self.n_jobs))
+                drawn, own = next(draw_tables(self.parameters, cells.part(whole), 1, rng, self.n_jobs)), cells.part(whole)
+                out[whole] = self._with_courses(drawn, own, known.part(whole), rng)
             yield out
+
+    def _with_courses(self, values: Array, cells: Cells, known: Endpoints, rng: np.random.Generator) -> Array:
+        """A completed table whose courses are those of the models of endpoints, in rows that these answer."""
+        if self.endpoint_models is None or self.encoding.episodes is None:
+            return values
+        found = self.encoding.episodes.histories(known)
+        lower, upper = cells.bounds()
+        covariates = np.where(lower == upper, lower, np.nan)[:, : len(self.encoding.modelled)]
+        rows = np.flatnonzero(self.endpoint_models.answer_for(covariates, found))
+        if rows.size:
+            some = values[rows]
+            simulate_courses(self.endpoint_models, self.encoding, some, found.part(rows), rng, self.n_jobs)
+            values[rows] = some
+        return values
 
     def _generated(self, parameters: Parameters, scales: Encoding, cells: Cells, rng: np.random.Generator) -> Array:
         """A completed table by parameters of the generator, which has time scales of its own."""

@@ -16,6 +16,8 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
 from harmonium.model.calibrating import calibrated
 from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
+from harmonium.model.endpoint_fitting import EndpointTable, endpoint_models
+from harmonium.model.endpoint_models import EndpointModels
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
 from harmonium.model.generator import Generating, continued_jointly
@@ -187,7 +189,7 @@ def fit_model(
     With ``validation`` the parameters are kept whose conditional log-likelihood on these rows is best, and training stops once it has
     not improved ``patience`` times.
     """
-    own = table.objective(recipe.conditional)
+    own, asked_for = table.objective(recipe.conditional), recipe
     recipe = recipe.for_table(own, start)
     trainer, n_hidden = recipe.resolved(), int(recipe.n_hidden)
     form = _canonical_form(own, trainer)
@@ -229,7 +231,36 @@ def fit_model(
     generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
     model = Fitted(encoding, parameters, training, n_jobs, units, generating)
     rivals = tuple(rival if form is None else form.to_table(rival) for rival in found.rivals)
-    return replace(model, spreading=_spreading(model, some, replace(found, rivals=rivals))), rows
+    model = replace(model, spreading=_spreading(model, some, replace(found, rivals=rivals)))
+    if validation is not None or not isinstance(table, Encoded) or not isinstance(trainer, Exact) or recipe.conditional < 1.0:
+        return model, rows
+    models = _endpoint_models(asked_for, table, verbose=verbose, random_state=random_state, n_jobs=n_jobs)
+    return model if models is None else _with_endpoint_models(model, models), rows
+
+
+def _endpoint_models(recipe: Recipe, table: Encoded, **options: Any) -> EndpointModels | None:
+    """Where an endpoint is terminal, a model of each endpoint, trained as any other."""
+
+    def fit(own: EndpointTable) -> Fitted:
+        settings = replace(recipe, roles=None, horizon=None, time_scale="kaplan-meier")
+        return fit_model(settings, Encoded(own.encoding, own.covariates, own.known, own.weights), **options)[0]
+
+    return endpoint_models(
+        table.encoding.in_training(),
+        table.covariates,
+        table.known,
+        table.weights,
+        time_scale=recipe.time_scale,
+        horizon=recipe.horizon,
+        numeric_scale=recipe.numeric_scale,
+        fit=fit,
+    )
+
+
+def _with_endpoint_models(model: Fitted, models: EndpointModels) -> Fitted:
+    """A model has converged if all its parts have."""
+    converged = model.training.converged and models.converged
+    return replace(model, endpoint_models=models, training=replace(model.training, converged=converged))
 
 
 def _spreading(model: Fitted, rows: Objective, found: Fit) -> OnDemand[Spread] | None:

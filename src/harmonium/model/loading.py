@@ -60,7 +60,10 @@ def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted | Mixture:
             units,
             None if generator is None else Generating(made=generator),
             None if spread is None else OnDemand(made=spread),
+            endpoints,
         )
-        for (parameters, units, generator, spread), training in zip(contents.parameters(), contents.training, strict=True)
+        for (parameters, units, generator, spread), training, endpoints in zip(
+            contents.parameters(), contents.training, contents.endpoint_models(), strict=True
+        )
     )
     return models[0] if len(models) == 1 else Mixture(models, contents.weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
-from harmonium.model.deviations import Question, deviations_along, displaced_along
+from harmonium.model.deviations import Movable, Question, deviations_along, displaced_along
 from harmonium.model.finding import FoundRows, find_rows
 from harmonium.model.hidden import Answer, stacked
 from harmonium.model.on_demand import OnDemand
@@ -58,6 +58,10 @@ class ModelPrognosis(Prognosis):
         out = type(self)(self.encoding, parameters, self.cells, self.known, self._seed, self._n_threads, self.units)
         out.warns = False
         return out
+
+    def affected(self) -> Sequence[tuple[Movable, Cells]]:
+        """Prognoses whose biases direct effects move, and the cells whose covariates they follow."""
+        return [(self, self.cells)]
 
     def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
         """The answer to a question, and how far it deviates along each direction of the model's spread."""

@@ -7,13 +7,15 @@ The metadata has one key, ``harmonium``, which holds a JSON document (:mod:`harm
 ``format_version``  raised whenever an older library could misread the file
 ``library_version``
 ``encoding``        roles and encodings of columns, time scales of endpoints
-``components``      a list: the weight and the summary of training of each model, one unless it is a mixture
+``components``      a list: the weight, the summary of training and the models of single endpoints of each model, one unless it is a
+                    mixture
 ``checksum``        SHA-256 of the document without it and with ``tensors``, the tensors' shapes by name, as JSON with sorted
                     keys and no spaces, followed by the tensors' bytes in the order of their names
 ==================  ===================================================================================================
 
 The tensors, all of them float64, are the event times of every endpoint, ``event_times.<number>``, and the parameters of every component,
-``<component>.<name>``, whose names are those of :mod:`harmonium.model.component_tensors`.
+``<component>.<name>``, whose names are those of :mod:`harmonium.model.component_tensors`; models of single endpoints are described in
+:mod:`harmonium.model.stored_endpoints`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,13 @@ from harmonium.errors import ModelFileError
 from harmonium.model.component_tensors import n_covariate_units, read_tensors, tensors_of
 from harmonium.model.file_checks import check_encoding, check_training, require
 from harmonium.model.json_values import from_json, to_json
+from harmonium.model.stored_endpoints import (
+    StoredEndpoint,
+    endpoint_documents,
+    endpoint_tensors,
+    read_endpoint_models,
+    stored_endpoints,
+)
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding
 from harmonium.typing import Array
@@ -43,12 +52,13 @@ from harmonium.version import __version__
 if TYPE_CHECKING:
     from harmonium.model.answering import Answering
     from harmonium.model.component_tensors import Parts
+    from harmonium.model.endpoint_models import EndpointModels
 
 __all__ = ["Contents", "naming", "read_contents", "save_model"]
 
 _KEY = "harmonium"
 _FORMAT = "harmonium model"
-_FORMAT_VERSION = 6
+_FORMAT_VERSION = 7
 _DECODING_ERRORS = (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError)  # what malformed JSON can cause
 
 
@@ -64,16 +74,23 @@ class Contents:
     weights : tuple of float
     tensors : tuple of dict
         Parameters of each component, by block and name.
+    endpoints : tuple of tuple or None
+        Models of single endpoints of each component.
     """
 
     encoding: Encoding
     training: tuple[TrainingSummary, ...]
     weights: tuple[float, ...]
     tensors: tuple[dict[str, Array], ...]
+    endpoints: tuple[tuple[StoredEndpoint, ...] | None, ...]
 
     def parameters(self) -> list[Parts]:
         """Of each component, whose shapes and values are checked."""
         return [read_tensors(tensors, self.encoding.layout) for tensors in self.tensors]
+
+    def endpoint_models(self) -> list[EndpointModels | None]:
+        """Of each component, checked likewise."""
+        return [read_endpoint_models(stored, self.encoding) for stored in self.endpoints]
 
     @property
     def n_covariate_units(self) -> int:
@@ -96,7 +113,8 @@ def save_model(model: Answering, path: str | os.PathLike[str]) -> None:
         If a column's name or level, or a setting, is of a type that the file cannot hold, such as a date.
     """
     content = _pack(_document(model), _tensors(model))
-    _unpack(content).parameters()  # never write what cannot be read
+    contents = _unpack(content)
+    contents.parameters(), contents.endpoint_models()  # never write what cannot be read
     _write_whole(Path(os.path.realpath(path)), content)
 
 
@@ -250,7 +268,10 @@ def _reason(error: BaseException) -> str:
 
 def _document(model: Answering) -> dict[str, Any]:
     """All but the tensors."""
-    components = [{"weight": weight, **_stored_training(own.training)} for weight, own in model.components]
+    components = [
+        {"weight": weight, "endpoint_models": endpoint_documents(own.endpoint_models), **_stored_training(own.training)}
+        for weight, own in model.components
+    ]
     return {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
@@ -263,7 +284,8 @@ def _document(model: Answering) -> dict[str, Any]:
 def _tensors(model: Answering) -> dict[str, Array]:
     tensors = {f"event_times.{e}": endpoint.event_times for e, endpoint in enumerate(model.encoding.endpoints)}
     for k, (_, own) in enumerate(model.components):
-        tensors |= {f"{k}.{name}": values for name, values in tensors_of(own).items()}
+        own_tensors = tensors_of(own) | endpoint_tensors(own.endpoint_models)
+        tensors |= {f"{k}.{name}": values for name, values in own_tensors.items()}
     return {name: np.ascontiguousarray(values, dtype="<f8") for name, values in tensors.items()}
 
 
@@ -275,19 +297,21 @@ def _contents(document: dict[str, Any], tensors: dict[str, Array]) -> Contents:
     check_encoding(encoding)
     components = from_json(document["components"])
     require(isinstance(components, list) and bool(components), "there must be at least one component")
-    training, weights, parameters = [], [], []
+    training, weights, parameters, endpoints = [], [], [], []
     for k, component in enumerate(components):
         weights.append(component.pop("weight"))
+        stored = component.pop("endpoint_models")
         training.append(TrainingSummary(**component))
         names = [name for name in tensors if name.startswith(f"{k}.")]
         parameters.append({name.removeprefix(f"{k}."): tensors.pop(name) for name in names})
+        endpoints.append(stored_endpoints(stored, parameters[-1], encoding))
         hidden_bias = parameters[-1]["b"]
         require(hidden_bias.ndim == 1, f"the tensor '{k}.b' must have one axis; found the shape {hidden_bias.shape}")
         check_training(training[-1], hidden_bias.size, encoding.endpoint_names)
     require(not tensors, f"there are tensors of no use: {', '.join(map(repr, sorted(tensors)))}")
     right = all(type(weight) is float and weight > 0.0 for weight in weights) and abs(sum(weights) - 1.0) < 1e-9
     require(right, f"weights must be positive and add up to one; found {weights}")
-    return Contents(encoding, tuple(training), tuple(weights), tuple(parameters))
+    return Contents(encoding, tuple(training), tuple(weights), tuple(parameters), tuple(endpoints))
 
 
 def _stored_training(training: TrainingSummary) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""Harmoniums of all endpoints of a course, one for each: what predicts the courses of subjects whose covariates are all known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from harmonium.model.endpoint_model import EndpointModel
+from harmonium.model.spread import moved
+from harmonium.table.course import Course
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoint_rows import endpoint_rows
+from harmonium.table.endpoints import Endpoints
+from harmonium.table.histories import Histories
+from harmonium.typing import Array, Booleans
+
+__all__ = ["EndpointModels"]
+
+_LATER = 1e-7  # relative difference from which on a time is later
+
+
+@dataclass(frozen=True, eq=False)
+class EndpointModels:
+    """One model for each endpoint of a course, in its order.
+
+    Attributes
+    ----------
+    course : Course
+    models : tuple of EndpointModel
+    by_state : mapping
+        Models of single states that differ from these, by endpoint and state: while it is asked how far answers move if only those do.
+    """
+
+    course: Course
+    models: tuple[EndpointModel, ...]
+    by_state: Mapping[tuple[int, int], EndpointModel] = field(default_factory=dict)
+
+    def of(self, endpoint: int, state: int) -> EndpointModel:
+        """The model of an endpoint in a state."""
+        return self.by_state.get((endpoint, state), self.models[endpoint])
+
+    @property
+    def converged(self) -> bool | None:
+        """Whether all fits have converged."""
+        found = [model.training.converged for model in self.models]
+        return None if None in found else all(found)
+
+    def answer_for(self, covariates: Array, known: Histories) -> Booleans:
+        """Rows that these models answer: all covariates are known, and so is the course until some time, and no more than being alive then.
+
+        Others are for the model of whole courses, which integrates over what is not known.
+        """
+        return np.asarray((known.ended < 0) & np.isinf(known.dead) & _is_timed(known) & ~np.isnan(covariates).any(axis=1))
+
+    def tell_of(self, covariates: Array, known: Histories) -> Booleans:
+        """Rows of whose course, ended or not, these models know how likely it is."""
+        seen = (known.ended >= 0) | (np.isinf(known.dead) & (known.alive <= known.until * (1.0 + _LATER)))
+        return np.asarray(seen & _is_timed(known) & ~np.isnan(covariates).any(axis=1))
+
+    def moved(self, endpoint: int, state: int | None, step: Array) -> EndpointModels:
+        """With parameters of one endpoint, or those in one state alone, that are further along by a step."""
+        model = self.models[endpoint]
+        other = replace(model, parameters=moved(model.parameters, step))
+        if state is not None:
+            return replace(self, by_state={(endpoint, state): other})
+        return replace(self, models=tuple(other if e == endpoint else own for e, own in enumerate(self.models)))
+
+    def log_likelihood(self, encoding: Encoding, covariates: Array, y: Endpoints, known: Histories) -> Array:
+        """Ln p of the course of every row given its covariates, in the user's unit of time; of courses that are known."""
+        out = np.zeros(len(covariates))
+        for e, model in enumerate(self.models):
+            own = endpoint_rows(self.course, known, y, e)
+            np.add.at(out, own.rows, model.log_likelihood(encoding, covariates, own))
+        return out
+
+
+def _is_timed(known: Histories) -> Booleans:
+    """Whether all steps that were taken have a time."""
+    return np.asarray((np.isnan(known.lower) | (known.lower == known.upper)).all(axis=1))

@@ -1,0 +1,124 @@
+"""Models of single endpoints in a model file (:mod:`harmonium.model.storage`).
+
+A component has a list of them, or none: the time scales of every state, the names of the covariates that tell the state, the encoding and
+the summary of training. Their tensors are called ``<component>.endpoint<number>.<name>``, ``event_times`` among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from harmonium.model.component_tensors import read_tensors, tensors_of
+from harmonium.model.file_checks import check_encoding, check_scale, check_training, require
+from harmonium.model.training_summary import TrainingSummary
+from harmonium.table.course import Course
+from harmonium.table.encoding import Encoding
+from harmonium.table.time_scale import TimeScale
+from harmonium.typing import Array
+
+if TYPE_CHECKING:
+    from harmonium.model.endpoint_models import EndpointModels
+
+__all__ = ["StoredEndpoint", "endpoint_documents", "endpoint_tensors", "read_endpoint_models", "stored_endpoints"]
+
+_TENSORS = "endpoint"
+
+
+@dataclass(frozen=True)
+class StoredEndpoint:
+    """The model of one endpoint, as far as it is read without numerical code."""
+
+    scales: tuple[TimeScale | None, ...]
+    happened: str | None
+    when: str | None
+    encoding: Encoding
+    training: TrainingSummary
+    tensors: dict[str, Array]
+
+
+# --- to a file ---
+
+
+def endpoint_documents(models: EndpointModels | None) -> list[dict[str, Any]] | None:
+    """All but the tensors."""
+    if models is None:
+        return None
+    return [
+        {
+            "scales": [None if scale is None else scale.to_dict() for scale in model.scales],
+            "happened": model.columns.happened,
+            "when": model.columns.when,
+            "encoding": model.encoding.to_dict(),
+            "training": asdict(model.training),
+        }
+        for model in models.models
+    ]
+
+
+def endpoint_tensors(models: EndpointModels | None) -> dict[str, Array]:
+    """By name."""
+    out: dict[str, Array] = {}
+    for e, model in enumerate(() if models is None else models.models):
+        own = {"event_times": model.encoding.endpoints[0].event_times, **tensors_of(model)}
+        out |= {f"{_TENSORS}{e}.{name}": values for name, values in own.items()}
+    return out
+
+
+# --- from a file ---
+
+
+def stored_endpoints(documents: Any, tensors: dict[str, Array], encoding: Encoding) -> tuple[StoredEndpoint, ...] | None:
+    """Models of endpoints, whose tensors are taken out of all tensors of their component."""
+    if documents is None:
+        return None
+    course = None if encoding.episodes is None else encoding.episodes.course
+    assert_course = course is not None and isinstance(documents, list) and len(documents) == len(course.names)
+    require(assert_course, "models of endpoints need a terminal endpoint, and there must be one for each endpoint")
+    assert course is not None
+    return tuple(_stored(document, _taken(tensors, f"{_TENSORS}{e}."), course, e) for e, document in enumerate(documents))
+
+
+def _stored(document: Mapping[str, Any], tensors: dict[str, Array], course: Course, e: int) -> StoredEndpoint:
+    where = f"the model of endpoint {course.names[e]!r}"
+    require("event_times" in tensors and "b" in tensors, f"{where} has no tensors")
+    scales = tuple(None if scale is None else TimeScale.from_dict(scale) for scale in document["scales"])
+    for scale in scales:
+        if scale is not None:
+            check_scale(scale)
+    possible = [e in course.options(state) for state in course.states]
+    require([scale is not None for scale in scales] == possible, f"{where} must have a time scale for each state in which it can happen")
+    encoding = Encoding.from_dict(document["encoding"], [tensors.pop("event_times")])
+    check_encoding(encoding)
+    require(encoding.endpoint_names == (course.names[e],) and encoding.episodes is None, f"{where} must be of that endpoint alone")
+    roles = {column.name: column.role for column in encoding.columns}
+    happened, when = document["happened"], document["when"]
+    right = (happened is None or roles.get(happened) == "binary") and (when is None or roles.get(when) == "numeric")
+    require(right, f"{where} must have the columns that tell the state; found {happened!r} and {when!r}")
+    training = TrainingSummary(**document["training"])
+    check_training(training, tensors["b"].size, encoding.endpoint_names)
+    return StoredEndpoint(scales, happened, when, encoding, training, tensors)
+
+
+def _taken(tensors: dict[str, Array], prefix: str) -> dict[str, Array]:
+    return {name.removeprefix(prefix): tensors.pop(name) for name in [name for name in tensors if name.startswith(prefix)]}
+
+
+def read_endpoint_models(stored: tuple[StoredEndpoint, ...] | None, study: Encoding) -> EndpointModels | None:
+    """The models, whose shapes and values are checked."""
+    from harmonium.model.endpoint_model import EndpointModel, StateColumns  # noqa: PLC0415 - compiled code
+    from harmonium.model.endpoint_models import EndpointModels  # noqa: PLC0415 - as above
+    from harmonium.model.on_demand import OnDemand  # noqa: PLC0415 - as above
+
+    if stored is None or study.episodes is None:
+        return None
+    models, names = [], {column.name for column in study.modelled}
+    for one in stored:
+        own = {column.name for column in one.encoding.modelled}
+        require(own - {one.happened, one.when} == names, "models of endpoints must have the columns of the study")
+        parameters, units, generator, spread = read_tensors(dict(one.tensors), one.encoding.layout)
+        require(units is None and generator is None, "models of endpoints have neither covariate units nor a generator")
+        spreading = None if spread is None else OnDemand(made=spread)
+        models.append(EndpointModel(one.scales, StateColumns(one.happened, one.when), one.encoding, parameters, one.training, spreading))
+    return EndpointModels(study.episodes.course, tuple(models))
