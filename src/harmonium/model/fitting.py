@@ -183,6 +183,7 @@ def fit_model(
     verbose: bool = False,
     random_state: Any = None,
     n_jobs: int | None = None,
+    what: str = "",
 ) -> tuple[Fitted, pd.DataFrame]:
     """Train on an encoded table; returns the model and the history of training.
 
@@ -199,7 +200,7 @@ def fit_model(
     covariates = CovariateTraining.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
     validate = None if validation is None else _validation(table.encoding, validation, covariates, form, n_jobs)
     rng = np.random.default_rng(random_state)
-    with progress(verbose) as listener:
+    with progress(verbose, what) as listener:
         history = History(listener, validate, patience)
         found = trainer.fit(
             objective,
@@ -243,7 +244,7 @@ def _endpoint_models(recipe: Recipe, table: Encoded, **options: Any) -> Endpoint
 
     def fit(own: EndpointTable) -> Fitted:
         settings = replace(recipe, roles=None, horizon=None, time_scale="kaplan-meier")
-        return fit_model(settings, Encoded(own.encoding, own.covariates, own.known, own.weights), **options)[0]
+        return fit_model(settings, Encoded(own.encoding, own.covariates, own.known, own.weights), what=own.known.names[0], **options)[0]
 
     return endpoint_models(
         table.encoding.in_training(),

@@ -15,8 +15,10 @@ _ON_TERMINALS, _ELSEWHERE = 0.1, 5.0  # seconds between two looks
 
 
 @contextmanager
-def progress(wanted: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def progress(wanted: bool, what: str = "") -> Iterator[Callable[[dict[str, Any]], None] | None]:
     """A listener for :class:`harmonium.training.history.History`, or None if nothing is to be shown.
+
+    ``what`` is fitted, if there are several models.
 
     Examples
     --------
@@ -27,7 +29,7 @@ def progress(wanted: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
     if not wanted:
         yield None
         return
-    line = _Line()
+    line = _Line(what)
     try:
         yield line.hear
     finally:
@@ -37,7 +39,8 @@ def progress(wanted: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
 class _Line:
     """What was heard last, shown as often as suits the place."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = f"fitting {what}".strip()
         self._terminal = sys.stderr.isatty()
         self._begin = self._shown = time.monotonic()
         self._row: dict[str, Any] = {}
@@ -59,6 +62,6 @@ class _Line:
     def _write(self, before: str, after: str) -> None:
         known = "".join(f", {name.replace('_', ' ')} {self._row[name]:.4f}" for name in _SHOWN if name in self._row)
         stage = f", now on {self._row['stage']}" if "stage" in self._row else ""
-        text = f"fitting: {self._n_rows} iterations{stage}{known}, {time.monotonic() - self._begin:.0f} s"
+        text = f"{self._what}: {self._n_rows} iterations{stage}{known}, {time.monotonic() - self._begin:.0f} s"
         sys.stderr.write(f"{before}{text:<78}".rstrip() + (" " * 4 if before else "") + after)
         sys.stderr.flush()
