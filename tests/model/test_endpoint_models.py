@@ -127,7 +127,7 @@ def test_tower_property_at_a_landmark(model: Fitted, study: tuple[pd.DataFrame, 
         expected = now["event-free"] * later.state_probabilities(TIMES[2:])[name] + before
         assert np.abs(at_first.state_probabilities(TIMES[2:])[name] - expected).max() < 1e-7
     # those with a recurrence at the landmark had it at some time u before, each with its own survival from there on
-    edges = np.linspace(0.0, since, 241)
+    edges = np.linspace(0.0, since, 81)
     middle, entered = 0.5 * (edges[1:] + edges[:-1]), np.diff(at_first.cumulative_incidence("recurrence", edges), axis=1)
     total = now["event-free"] * later.survival("death", [36.0])
     for k, u in enumerate(middle):
@@ -137,7 +137,7 @@ def test_tower_property_at_a_landmark(model: Fitted, study: tuple[pd.DataFrame, 
         own = model.endpoint_models.of(1, 1)
         curves = own.curves(own.covariates(model.encoding, model.encoding.covariates(X), 1, u), 1)
         total += entered[:, [k]] * curves.survival(np.array([since - u])) * some.survival("death", [36.0])
-    assert np.abs(total - at_first.survival("death", [36.0])).max() < 2e-4  # rectangles
+    assert np.abs(total - at_first.survival("death", [36.0])).max() < 1e-3  # rectangles
 
 
 def test_tower_property_where_only_survival_is_known(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -157,9 +157,9 @@ def test_tower_property_where_only_survival_is_known(model: Fitted, study: tuple
     rate = later.density("recurrence", [6.0, 24.0])
     after, before = (later.cumulative_incidence("recurrence", np.array([6.0, 24.0]) + sign * step) for sign in (1.0, -1.0))
     assert np.abs(rate - (after - before) / (2.0 * step)).max() < 1e-5
-    drawn = model.draw_times(X, given=known, n_draws=400, random_state=0)
+    drawn = model.draw_times(X, given=known, n_draws=100, random_state=0)
     found = np.stack([(drawn[..., 0] <= t).mean(axis=0) for t in (6.0, 24.0)], axis=1)
-    assert np.abs((found - later.cumulative_incidence("recurrence", [6.0, 24.0])).mean(axis=0)).max() < 0.02
+    assert np.abs((found - later.cumulative_incidence("recurrence", [6.0, 24.0])).mean(axis=0)).max() < 4.0 * 0.5 / np.sqrt(40 * 100)
 
 
 def test_draws_agree_with_answers(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
 
 __all__ = ["Fitted"]
+
+_DRAWN_AT_ONCE = 20_000  # rows of drawn tables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,8 +199,7 @@ class Fitted(SurvivalModel):
         """
         gaps = incomplete_rows(cells)
         if purpose == "prediction" or (purpose == "cohort" and not gaps.any()):
-            for values in draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units):
-                yield self._with_courses(values, cells, known, rng)
+            yield from self._predicted(cells, known, n_draws, rng)
             return
         generator = self.generator or Generator(self.parameters, ())
         scales = calibrated_to_generate(self.encoding, generator.parameters, self.n_jobs)
@@ -209,23 +211,26 @@ class Fitted(SurvivalModel):
             if rest.size:
                 out[rest] = self._generated(generator.parameters, scales, cells.part(rest), rng)
             if whole.size:
-                drawn, own = next(draw_tables(self.parameters, cells.part(whole), 1, rng, self.n_jobs)), cells.part(whole)
-                out[whole] = self._with_courses(drawn, own, known.part(whole), rng)
+                out[whole] = next(self._predicted(cells.part(whole), known.part(whole), 1, rng))
             yield out
 
-    def _with_courses(self, values: Array, cells: Cells, known: Endpoints, rng: np.random.Generator) -> Array:
-        """A completed table whose courses are those of the models of endpoints, in rows that these answer."""
+    def _predicted(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
+        """Completed tables as they are predicted: with courses of the models of endpoints, in rows that these answer; several at once."""
+        tables = draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
         if self.endpoint_models is None or self.encoding.episodes is None:
-            return values
+            yield from tables
+            return
         found = self.encoding.episodes.histories(known)
         lower, upper = cells.bounds()
         covariates = np.where(lower == upper, lower, np.nan)[:, : len(self.encoding.modelled)]
         rows = np.flatnonzero(self.endpoint_models.answer_for(covariates, found))
-        if rows.size:
-            some = values[rows]
-            simulate_courses(self.endpoint_models, self.encoding, some, found.part(rows), rng, self.n_jobs)
-            values[rows] = some
-        return values
+        while some := list(islice(tables, max(1, _DRAWN_AT_ONCE // max(cells.n_rows, 1)))):
+            if rows.size:
+                courses = np.concatenate([table[rows] for table in some])
+                simulate_courses(self.endpoint_models, self.encoding, courses, found.part(np.tile(rows, len(some))), rng, self.n_jobs)
+                for table, own in zip(some, np.split(courses, len(some)), strict=True):
+                    table[rows] = own
+            yield from some
 
     def _generated(self, parameters: Parameters, scales: Encoding, cells: Cells, rng: np.random.Generator) -> Array:
         """A completed table by parameters of the generator, which has time scales of its own."""
