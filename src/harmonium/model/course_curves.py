@@ -85,10 +85,10 @@ class CourseCurves:
             gone = 1.0 - self._lasting(after, last)
             out[after] = np.where(first >= known.entered[after, None], 1.0, 0.0)[:, :, None] * gone[:, None, :]
         for rows, since, alive in self._groups():
-            until_then, total = self._both_until(rows, since, e, first, alive), self._alive(rows, since, alive)
+            until_then, total = self._passed(rows, since, e, first, alive, dead=True), self._alive(rows, since, alive)
             for k, time in enumerate(last):
                 if time > alive:
-                    out[rows, :, k] = (self._both_until(rows, since, e, first, float(time)) - until_then) / total
+                    out[rows, :, k] = (self._passed(rows, since, e, first, float(time), dead=True) - until_then) / total
         return out
 
     def after(self, times: Array) -> Array:
@@ -260,16 +260,11 @@ class CourseCurves:
         tilts = curves.tilts(entered)
         return np.asarray((weights @ (tilts * curves.survival_by_state(time - entered))) / np.maximum(weights @ tilts, _NOBODY))
 
-    def _passed(self, rows: Integers, since: float, e: int, first: Array, time: float) -> Array:
-        """The passing event until each of the first times, and alive at a later time, (rows, first)."""
+    def _passed(self, rows: Integers, since: float, e: int, first: Array, time: float, *, dead: bool = False) -> Array:
+        """The passing event until each of the first times, and alive, or dead, at a later time, (rows, first)."""
         grid = _Grid.of(since, np.append(np.clip(first, since, time), time), self._kinks)
-        mass = self._entering(rows, since, e, grid.nodes) * grid.weights * self._surviving(rows, grid.nodes, time)
-        return grid.at_times(mass)[:, :-1]
-
-    def _both_until(self, rows: Integers, since: float, e: int, first: Array, time: float) -> Array:
-        """The passing event until each of the first times, and the terminal one until one time, (rows, first)."""
-        grid = _Grid.of(since, np.append(np.clip(first, since, time), time), self._kinks)
-        mass = self._entering(rows, since, e, grid.nodes) * grid.weights * (1.0 - self._surviving(rows, grid.nodes, time))
+        alive = self._surviving(rows, grid.nodes, time)
+        mass = self._entering(rows, since, e, grid.nodes) * grid.weights * (1.0 - alive if dead else alive)
         return grid.at_times(mass)[:, :-1]
 
     # --- after the passing event ---

@@ -175,15 +175,18 @@ class Fitted(SurvivalModel):
         """Ln p of every row."""
         if kind != "conditional":
             return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
-        if self.endpoint_models is None or self.encoding.episodes is None:
+        out = np.empty(len(covariates))
+        left = np.ones(out.size, dtype=bool)
+        if self.endpoint_models is not None and self.encoding.episodes is not None:
+            found = self.encoding.episodes.histories(known)
+            left = ~self.endpoint_models.tell_of(covariates, found)
+            rows = np.flatnonzero(~left)
+            out[rows] = self.endpoint_models.log_likelihood(self.encoding, covariates[rows], known.part(rows), found.part(rows))
+        if left.all():
             return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
-        found = self.encoding.episodes.histories(known)
-        own, out = self.endpoint_models.tell_of(covariates, found), np.empty(len(covariates))
-        for models, rows in ((self.endpoint_models, np.flatnonzero(own)), (None, np.flatnonzero(~own))):
-            if rows.size and models is None:
-                out[rows] = replace(self, endpoint_models=None).log_likelihood_of(covariates[rows], known.part(rows), kind)
-            elif rows.size and models is not None:
-                out[rows] = models.log_likelihood(self.encoding, covariates[rows], known.part(rows), found.part(rows))
+        if left.any():
+            rows = np.flatnonzero(left)
+            out[rows] = conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates[rows], known.part(rows))
         return out
 
     def log_mass_given_covariates(self, cells: Cells) -> Array:

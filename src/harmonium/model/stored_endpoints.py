@@ -74,8 +74,8 @@ def stored_endpoints(documents: Any, tensors: dict[str, Array], encoding: Encodi
     if documents is None:
         return None
     course = None if encoding.episodes is None else encoding.episodes.course
-    assert_course = course is not None and isinstance(documents, list) and len(documents) == len(course.names)
-    require(assert_course, "models of endpoints need a terminal endpoint, and there must be one for each endpoint")
+    one_for_each = course is not None and isinstance(documents, list) and len(documents) == len(course.names)
+    require(one_for_each, "models of endpoints need a terminal endpoint, and there must be one for each endpoint")
     assert course is not None
     return tuple(_stored(document, _taken(tensors, f"{_TENSORS}{e}."), course, e) for e, document in enumerate(documents))
 
