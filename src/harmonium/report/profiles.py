@@ -18,57 +18,70 @@ from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import columns_of
 from harmonium.typing import Array
 
-__all__ = ["predicted_of", "profiles_by", "three_profiles"]
+__all__ = ["predicted_of", "profiles_by", "ranking", "three_profiles"]
 
 _LEVEL = 0.95
 
 
 def three_profiles(page: Document, model: Any, X: pd.DataFrame, y: pd.DataFrame, unit: str = "") -> None:
-    """Curves, or states, of typical subjects of low, middle and high risk."""
-    everybody, known = model.prognosis(X), parse_endpoints(y)
-    if known.terminal:
+    """Curves, or states, of typical subjects of low, middle and high risk, and by what they are ranked.
+
+    Where endpoints are terminal, any of these events counts; otherwise there are three profiles for each endpoint.
+    """
+    terminal = parse_endpoints(y).terminal
+    if terminal:
         page.heading("States over time")
         figure = drawn(partial(plots.states, model, X, time_label=time_label(unit)), (WIDE, 3.2))
         page.figure(figure, "Mean probability of every state in this study.")
     page.heading("Three profiles")
     page.text(
         "Medians and most frequent values of the third of the subjects with the lowest predicted risk, of the middle and of the highest. "
-        "They are typical and no subjects of this table."
+        "They are typical profiles, not actual subjects."
     )
-    if known.terminal:
-        three = profiles_by(model.encoding.modelled, X, everybody.risk(known.terminal[0]))
-        page.table(_known_of(three))
-        page.table(predicted_of(model, three, list(model.endpoint_names), unit), caption=_caption(model))
-        for row, label in enumerate(THIRDS):
-            figure = drawn(partial(plots.states, model, three[row : row + 1], time_label=time_label(unit)), (WIDE, 2.7))
-            page.figure(figure, f"States of the profile of {label.removesuffix(' risk')} risk.")
-        return
-    for name in model.endpoint_names:
-        three = profiles_by(model.encoding.modelled, X, everybody.risk(name))
-        page.table(_known_of(three), caption=f"By risk of {name}" if len(model.endpoint_names) > 1 else "")
-        page.table(predicted_of(model, three, [name], unit), caption=_caption(model))
-        draw = partial(plots.survival_curves, model, three, endpoint=name, labels=THIRDS, cohort=y, time_label=time_label(unit))
-        page.figure(drawn(draw, (WIDE, 3.6)), f"{name} of the three; the study in grey.")
-
-
-def predicted_of(model: Any, three: pd.DataFrame, names: list[str], unit: str) -> pd.DataFrame:
-    """The probability of the event by a few times, in per cent, with intervals if the model has them."""
-    prognosis, ordered = model.prognosis(three), model.encoding.episodes is not None
-    level = None if model.spread is None else _LEVEL
-    rows = []
-    for endpoint in model.encoding.endpoints:
-        if endpoint.name not in names:
-            continue
-        times = three_times(endpoint.follow_up.last, unit)
-        if ordered:
-            found = prognosis.cumulative_incidence(endpoint.name, times, interval=level)
+    alone: list[tuple[str, ...]] = [(name,) for name in model.endpoint_names]
+    for names in [terminal] if terminal else alone:
+        ranked, risk = ranking(model, X, names, unit)
+        three = profiles_by(model.encoding.modelled, X, risk)
+        page.table(_known_of(three), caption=f"Ranked by the predicted probability of {ranked}")
+        events = list(dict.fromkeys([*alone, names])) if terminal else [names]
+        page.table(predicted_of(model, three, events, unit), caption=_caption(model))
+        if terminal:
+            for row, label in enumerate(THIRDS):
+                figure = drawn(partial(plots.states, model, three[row : row + 1], time_label=time_label(unit)), (WIDE, 2.7))
+                page.figure(figure, f"States of the profile of {label.removesuffix(' risk')} risk.")
         else:
-            survival = prognosis.survival(endpoint.name, times, interval=level)
-            found = 1.0 - survival if level is None else tuple(1.0 - part for part in (survival[0], survival[2], survival[1]))
+            draw = partial(plots.survival_curves, model, three, endpoint=names[0], labels=THIRDS, cohort=y, time_label=time_label(unit))
+            page.figure(drawn(draw, (WIDE, 3.6)), f"Predicted curves of {names[0]} for the three profiles; observed curve in grey.")
+
+
+def ranking(model: Any, X: pd.DataFrame, names: tuple[str, ...], unit: str) -> tuple[str, Array]:
+    """What subjects are ranked by, in words, and its value for each: the probability of any of some events by a time in mid-study."""
+    time = _times(model, names, unit)[1]
+    happened = model.prognosis(X).cumulative_incidence(_asked(names), [time])
+    return f"{' or '.join(names)} within {in_unit(time, unit)}", np.asarray(happened[:, 0])
+
+
+def _times(model: Any, names: tuple[str, ...], unit: str) -> list[float]:
+    """A few, at which all of some endpoints were observed."""
+    return three_times(min(own.follow_up.last for own in model.encoding.endpoints if own.name in names), unit)
+
+
+def _asked(names: tuple[str, ...]) -> Any:
+    """One endpoint, or several, of which the first counts."""
+    return names if len(names) > 1 else names[0]
+
+
+def predicted_of(model: Any, three: pd.DataFrame, events: list[tuple[str, ...]], unit: str) -> pd.DataFrame:
+    """The probability of each event, or of any of several, by a few times, in per cent, with intervals if the model has them."""
+    prognosis, level = model.prognosis(three), None if model.spread is None else _LEVEL
+    rows = []
+    for names in events:
+        times = _times(model, names, unit)
+        found = prognosis.cumulative_incidence(_asked(names), times, interval=level)
         parts = (found,) if level is None else found
         for k, time in enumerate(times):
             shown = [_per_cent([float(part[row, k]) for part in parts]) for row in range(len(three))]
-            rows.append([f"{endpoint.name} within {in_unit(time, unit)}", *shown])
+            rows.append([f"{' or '.join(names)} within {in_unit(time, unit)}", *shown])
     return pd.DataFrame(rows, columns=["", *THIRDS])
 
 
