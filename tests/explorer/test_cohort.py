@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
+from harmonium.errors import ExtrapolationWarning
 from harmonium.explorer.answers import ask
-from harmonium.explorer.cohort import cohort_answers, follow_up_in, known_of, most_rows, read_cohort
+from harmonium.explorer.cohort import cohort_answers, follow_up_in, known_of, most_rows, notes_on_times, read_cohort
 
 
 def as_url(content):
@@ -60,6 +61,38 @@ def test_follow_up_in_the_file_is_used(model, schema, X):
 def test_without_columns_nothing_is_known(model, schema, X):
     assert follow_up_in(model, "a.csv", as_url(csv_of(X)), " ;") is None
     assert known_of(schema, None) == {"states": [], "times": []}
+
+
+def with_unit(y, unit):
+    names = y.columns.get_level_values(0).unique()
+    return pd.concat([y, pd.DataFrame({(name, "unit"): unit for name in names}, index=y.index)], axis=1)
+
+
+def test_follow_up_in_another_unit_is_refused_or_converted(page, X):
+    """In a model of months, days would be far beyond all that training has seen: all risks would be the same."""
+    _, y = hm.datasets.load_nvalt8()
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, with_unit(y, "months")).fitted_
+    months, seen = y["os", "lower"].clip(upper=36.0), (y["os", "upper"] <= 36.0).astype(int)
+    url = as_url(csv_of(X.assign(days=months * 30.4375, months=months, seen=seen)))
+    with pytest.raises(ValueError, match=r"'days' and 'seen': times of os range from .* in training ended at 96.1 months; .*,unit=days"):
+        follow_up_in(model, "a.csv", url, "os=days,seen")
+    for columns in ("os=days,seen,unit=days", "os=months,seen"):
+        given = follow_up_in(model, "a.csv", url, columns)
+        np.testing.assert_allclose(given["os", "lower"], months, rtol=1e-12)
+        assert not notes_on_times(model, given, [24.0])
+    response = page.post(page.cohort({"name": "a.csv", "contents": url}, given="os=days,seen"))
+    assert "follow-up in training ended at 96.1; are they" in response.json["response"]["cohort-message"]["children"]
+
+
+def test_times_beyond_training_are_pointed_out(model, X):
+    late = hm.endpoints(pd.DataFrame({"t": [400.0, 5.0], "e": [0, 0]}), rfs=("t", "e"))
+    assert notes_on_times(model, late, []) == [
+        "follow-up in the file lasts until 400, beyond the last observed time of rfs in training, 96.1; is it in another unit?"
+    ]
+    found = notes_on_times(model, None, [12.0, 365.0])
+    assert found[0] == "365 is beyond the last observed time of os in training, 96.1; predictions there are bounds"
+    with pytest.warns(ExtrapolationWarning, match="400 lies beyond .* another unit than those of training"):
+        model.predict(X[:2], given=late)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ import pandas as pd
 
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.explorer.answers import ask
-from harmonium.explorer.schema import Schema, short
+from harmonium.explorer.schema import Schema, number, short
+from harmonium.explorer.validation import FARTHEST
+from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_columns import EndpointReader, require_endpoints
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.files.csv_text import read_csv
@@ -21,8 +23,9 @@ from harmonium.table.files.names import require_columns
 from harmonium.table.files.sources import Source
 from harmonium.table.files.types import usual_types
 from harmonium.table.training_values import TrainingValues
+from harmonium.typing import Array
 
-__all__ = ["MOST_BYTES", "cohort_answers", "follow_up_in", "forms_of", "known_of", "most_rows", "read_cohort"]
+__all__ = ["MOST_BYTES", "cohort_answers", "follow_up_in", "forms_of", "known_of", "most_rows", "notes_on_times", "read_cohort"]
 
 MOST_BYTES = 20 * 2**20
 """Of a file."""
@@ -99,7 +102,41 @@ def follow_up_in(model: Any, name: Any, contents: Any, columns: Any) -> pd.DataF
     require_columns(source.called, dialect.names, reader.columns)
     known = reader.read(usual_types(read_csv(source, dialect)[reader.columns]))
     reader.check()
+    for endpoint, times, last in _times_in(known, model.encoding):
+        if times.size and times[-1] > FARTHEST * last:
+            columns, unit = " and ".join(map(repr, reader.columns_of(endpoint))), model.encoding.unit
+            raise ValueError(
+                f"{columns}: times of {short(endpoint)} range from {times[0]:g} to {times[-1]:g}, but follow-up in training ended at "
+                f"{_with_unit(last, unit)}; are they in another unit? Convert them{', or name it: ,unit=days' if unit else ''}"
+            )
     return known
+
+
+def notes_on_times(model: Any, given: pd.DataFrame | None, asked: Sequence[float]) -> list[str]:
+    """Times beyond the end of follow-up in training, of which the model knows little: those in the file, and those that are asked for."""
+    notes = []
+    for endpoint, times, last in _times_in(given, model.encoding):
+        end = f"beyond the last observed time of {short(endpoint)} in training, {_with_unit(last, model.encoding.unit)}"
+        if (times > last).any():
+            notes.append(f"follow-up in the file lasts until {times[-1]:g}, {end}; is it in another unit?")
+        if any(time > last for time in asked):
+            notes.append(f"{max(asked):g} is {end}; predictions there are bounds")
+    return notes
+
+
+def _with_unit(time: float, unit: str | None) -> str:
+    return f"{number(time)} {unit or ''}".rstrip()
+
+
+def _times_in(known: pd.DataFrame | None, encoding: Encoding) -> Iterator[tuple[str, Array, float]]:
+    """Endpoints, their times in a file, ascending, and the last observed time in training."""
+    found = None if known is None else parse_endpoints(known)
+    for learned in encoding.endpoints:
+        times = np.empty(0)
+        if found is not None and learned.name in found.names:
+            e = found.names.index(learned.name)
+            times = np.unique(np.concatenate([found.lower[:, e], found.upper[:, e]]))
+        yield learned.name, times[np.isfinite(times) & (times > 0.0)], learned.follow_up.last
 
 
 def cohort_answers(

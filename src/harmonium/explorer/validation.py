@@ -15,6 +15,7 @@ from harmonium.explorer.schema import Schema, short
 from harmonium.table.far_values import is_far
 
 __all__ = [
+    "FARTHEST",
     "KNOWN",
     "MOST_GRID",
     "Patient",
@@ -32,11 +33,13 @@ KNOWN = ("unknown", "free", "event")
 MOST_GRID = 200
 """Times along each side of a joint density."""
 
+FARTHEST = 10
+"""Times the last observed time: nothing is known of what comes later, and it is probably a slip or another unit."""
+
 _MOST_TIMES = 12
 _LONGEST_NUMBER = 40
 _LONGEST_LABEL = 60
 _LARGEST = 1e12
-_FARTHEST = 10  # times the last observed time; nothing is known of what comes later
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -145,9 +148,9 @@ def _endpoint(name: str, state: Any, time: Any, last: float, hints: list[str]) -
     at = _number(f"the time of {short(name)}", time)
     if at < 0.0:
         raise ValueError(f"the time of {short(name)} must not be negative; found {at:g}")
-    if at > _FARTHEST * last:
+    if at > FARTHEST * last:
         raise ValueError(
-            f"the time of {short(name)} must be at most {_FARTHEST * last:g}, {_FARTHEST} times the last observed time; found {at:g}"
+            f"the time of {short(name)} must be at most {FARTHEST * last:g}, {FARTHEST} times the last observed time; found {at:g}"
         )
     if at > last:
         hints.append(f"{short(name)}: {at:g} is beyond the last observed time in training, {last:g}")

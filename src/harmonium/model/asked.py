@@ -8,12 +8,14 @@ import numpy as np
 
 from harmonium.model.answering import Answering
 from harmonium.model.prognosis import Prognosis, endpoint_place
-from harmonium.table.checks import check_given
+from harmonium.table.checks import check_given, check_times
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.labels import check_index
 from harmonium.typing import Array
 
 __all__ = ["asked_times", "given_endpoints", "observed_endpoints"]
+
+_OTHER_UNIT = 3.0  # times follow-up in training: hardly anybody is followed for so long, but days are more than that many weeks or months
 
 
 def asked_times(prognosis: Prognosis, endpoint: Any, times: Any) -> Array:
@@ -48,4 +50,8 @@ def given_endpoints(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpo
     check_index(X, given, "given")
     episodes = fitted.encoding.episodes
     check_given(names, known, terminal=() if episodes is None else episodes.course.terminal)
-    return known.reordered(names)
+    known = known.reordered(names)
+    for e, endpoint in enumerate(fitted.encoding.endpoints):
+        times = np.concatenate([known.lower[:, e], known.upper[:, e]])
+        check_times(endpoint, times[np.isfinite(times) & (times > _OTHER_UNIT * endpoint.follow_up.last)])
+    return known

@@ -115,6 +115,10 @@ class EndpointReader:
         """All that the endpoints need."""
         return list(dict.fromkeys(column for definition in self._definitions for column in definition.columns.values()))
 
+    def columns_of(self, endpoint: str) -> list[str]:
+        """Columns that an endpoint needs."""
+        return list(next(definition for definition in self._definitions if endpoint in definition.names).columns.values())
+
     @property
     def codes(self) -> list[str]:
         """Columns to be read as codes, where a file has labels for these: all but those of which the user has named a value."""

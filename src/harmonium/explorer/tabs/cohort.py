@@ -9,7 +9,7 @@ import pandas as pd
 from dash import Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
-from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, follow_up_in, forms_of, known_of, most_rows, read_cohort
+from harmonium.explorer.cohort import MOST_BYTES, cohort_answers, follow_up_in, forms_of, known_of, most_rows, notes_on_times, read_cohort
 from harmonium.explorer.controls import entry, in_browser, message
 from harmonium.explorer.guard import answering
 from harmonium.explorer.schema import Schema, short
@@ -100,6 +100,7 @@ def register(app: Dash, model: Any, schema: Schema) -> None:
             answers = cohort_answers(model, schema, frame, at, given)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
+        notes += notes_on_times(model, given, at)
         lines = [html.Li(f"{name}: {len(frame)} row{'s' * (len(frame) != 1)}"), *(html.Li(note) for note in notes)]
         return {**_as_table(answers), "forms": forms_of(schema, frame), **known_of(schema, given)}, lines
 
