@@ -102,7 +102,7 @@ def test_an_endpoint_that_is_not_there_is_named(model, nvalt8):
 def test_the_paper_parameters_make_the_same_model(model):
     paper = model.paper_parameters_
     assert set(paper) == {"b", "W_A", "a_A", "W_B", "V", "a_B", "c", "W_C", "a_C", "sigma"}
-    assert paper["W_B"].shape == paper["V"].shape == (2, 2)
+    assert paper["W_B"].shape == paper["V"].shape == (2, 2 + model.n_covariate_units_)
 
 
 def test_gaps_are_fine_at_prediction(model, nvalt8):

@@ -72,9 +72,9 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     encoding_ : Encoding
         Roles and encodings of columns, time scales of endpoints.
     parameters_ : Parameters
-        The paper's parameters.
+        Parameters of the prognostic units.
     paper_parameters_ : dict
-        Parameters under the paper's names.
+        Parameters of all hidden units under the paper's names.
     endpoint_names_ : tuple of str
     event_times_ : dict
         Distinct event times of each endpoint in training.
@@ -239,7 +239,7 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
 
     @property
     def parameters_(self) -> Parameters:
-        """The paper's parameters."""
+        """Parameters of the prognostic units."""
         return self.fitted_.parameters
 
     @property

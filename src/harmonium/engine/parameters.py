@@ -116,8 +116,12 @@ class Parameters:
         return np.concatenate([np.full(values.size, value(declared)) for declared, values in self.declared()])
 
     def paper_parameters(self) -> dict[str, Array]:
-        """Those parameters that the paper has, under its names."""
-        return {declared.paper_name: values for declared, values in self.declared() if declared.paper_name is not None}
+        """Those parameters that the paper has, under its names; columns of equal unit in the layout's order, outcomes last."""
+        found: dict[str, list[Array]] = {}
+        for declared, values in self.declared():
+            if declared.paper_name is not None:
+                found.setdefault(declared.paper_name, []).append(values)
+        return {name: np.concatenate(parts) for name, parts in found.items()}
 
     def to_vector(self) -> Array:
         """All parameters in one vector."""

@@ -49,6 +49,10 @@ class Component(Harmonium, Protocol):
     """One model of a mixture, or the only one."""
 
     @property
+    def whole_parameters(self) -> Parameters:
+        """Of the prognostic units and, after them, the covariate units."""
+
+    @property
     def endpoint_models(self) -> EndpointModels | None:
         """Where an endpoint is terminal, models of single endpoints."""
 

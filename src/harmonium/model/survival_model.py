@@ -269,6 +269,11 @@ class SurvivalModel(Comparing):
     def paper_parameters_(self) -> dict[str, Array]:
         """The paper's W_A, a_A (Bernoulli), W_B, V, a_B, c (times), W_C, a_C, sigma (Gaussian) and b; categories excepted.
 
-        Of a mixture, those of the component with the largest weight.
+        All hidden units are there: the prognostic ones first, then those that couple to covariates only. Times are on the scales of
+        ``encoding_``. Of a mixture, the parameters of the component with the largest weight.
+
+        Where an endpoint is terminal, they are those of the harmonium of states: W_B has the durations of ``encoding_.timed`` in the place
+        of endpoints, and W_A ends with the kinds of events of which there are two. It answers for rows with missing values; rows without
+        any are answered by a harmonium for each endpoint, whose parameters these are not.
         """
-        return max(self.fitted.components, key=lambda component: component[0])[1].parameters.paper_parameters()
+        return max(self.fitted.components, key=lambda component: component[0])[1].whole_parameters.paper_parameters()
