@@ -39,6 +39,7 @@ __all__ = [
     "Problem",
     "RangeWarning",
     "SamplingWarning",
+    "SubjectWarning",
     "TableError",
     "TextWarning",
     "UnknownEndpointWarning",
@@ -169,6 +170,10 @@ class IdentifierWarning(HarmoniumWarning):
     """A column looks like an identifier: it tells rows apart and says nothing about them."""
 
 
+class SubjectWarning(HarmoniumWarning):
+    """Rows are not subjects: they are intervals of follow-up, or a subject has several."""
+
+
 class TextWarning(HarmoniumWarning):
     """A column holds text among numbers, so that it is modelled as a category."""
 
@@ -182,7 +187,7 @@ class IndexWarning(HarmoniumWarning):
 
 
 class LeakageWarning(HarmoniumWarning):
-    """A covariate holds what is known only afterwards."""
+    """A covariate contains the outcome: it holds what becomes known only later."""
 
 
 class RangeWarning(HarmoniumWarning):

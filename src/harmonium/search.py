@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from harmonium.errors import RangeWarning, UnseenLevelWarning, silenced
+from harmonium.errors import IdentifierWarning, LeakageWarning, RangeWarning, SubjectWarning, UnseenLevelWarning, silenced
 from harmonium.estimator import SurvivalHarmonium
 from harmonium.metrics.observed import mean_of
 from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
@@ -110,6 +110,8 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         candidates: list[dict[str, Any]] = [{"n_hidden": h, "objective": o} for h in self.n_hidden for o in self.objective]
         if not candidates:
             raise ValueError("at least one candidate for n_hidden and one for objective is needed")
+        base = self._base()
+        table = encode_training_table(base.recipe(), frame, y, sample_weight=weights)
         likelihood, counted = self._out_of_fold(frame, y, weights, groups)
         found = [mean_of(column, counted) for column in likelihood.T]
         mean = np.array([own.value for own in found])
@@ -118,8 +120,6 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         self.best_params_ = candidates[best]
         self.cv_results_ = pd.DataFrame(candidates).assign(mean=mean, standard_error=[own.standard_error for own in found], weight=shares)
         chosen = [k for k, share in enumerate(shares) if share > _SMALLEST_WEIGHT]
-        base = self._base()
-        table = encode_training_table(base.recipe(), frame, y, sample_weight=weights)
         models = Parallel(n_jobs=self.n_jobs)(
             delayed(_fitted)(_recipe(base, **candidates[k]), table, base.random_state, base.n_jobs) for k in chosen
         )
@@ -191,7 +191,8 @@ def _out_of_fold(
     """Held-out log-likelihoods of all objectives, each fit beginning where the last one ended."""
     columns: list[Array] = []
     model: Fitted | None = None
-    table = encode_training_table(base.recipe(), train[0], train[1], sample_weight=train[2])
+    with silenced(IdentifierWarning, LeakageWarning, SubjectWarning):  # the whole table has been looked at
+        table = encode_training_table(base.recipe(), train[0], train[1], sample_weight=train[2])
     for objective in objectives:
         recipe = _recipe(base, n_hidden=n_hidden, objective=objective)
         model, _ = fit_model(recipe, table, start=model, random_state=base.random_state, n_jobs=base.n_jobs)

@@ -147,6 +147,27 @@ def test_a_column_that_looks_like_an_identifier_is_pointed_out(run, csv, study, 
     assert "warning" not in run("fit", tmp_path / "numbered.csv", *UNORDERED, "--dry-run", "--drop", "patient").err
 
 
+def test_rows_that_are_not_subjects_are_pointed_out_and_groups_are_counted(run, study, tmp_path):
+    eyes = pd.concat([study.assign(patient=range(len(study)), eye=eye) for eye in ("left", "right")])
+    eyes.to_csv(tmp_path / "eyes.csv", index=False)
+    n = len(study)
+    done = run("fit", tmp_path / "eyes.csv", *UNORDERED, "--dry-run")
+    assert f"warning: column 'patient' has {n} values in {2 * n} rows, and rows with the same value agree in" in done.err
+    assert done.err.count("--groups patient does both") == 1
+    done = run("fit", tmp_path / "eyes.csv", *UNORDERED, "--groups", "patient", "--dry-run", "--json")
+    assert done.err.startswith(f"{2 * n} rows with {n} values of 'patient': cross-validation keeps rows with the same 'patient' together")
+    assert "warning" not in done.err
+    assert json.loads(done.out)["groups"] == n
+
+
+def test_what_contains_the_outcome_is_pointed_out_with_how_to_drop_it(run, study, tmp_path):
+    dead = study["os_event"].map({0: "alive", 1: "dead"})
+    study.drop(columns="patient").assign(**{"vital status": dead}).to_csv(tmp_path / "leak.csv", index=False)
+    done = run("fit", tmp_path / "leak.csv", *UNORDERED, "--dry-run")
+    assert "warning: column 'vital status' tells in" in done.err
+    assert done.err.strip().endswith("(--drop 'vital status')")
+
+
 @pytest.mark.parametrize("strange", ["73 years", "73,5"])
 def test_text_among_numbers_is_pointed_out(run, study, tmp_path, strange):
     age = [str(value) for value in study["age"]]

@@ -175,6 +175,10 @@ def run(
     show_columns(terminal, encoding)
     show_endpoints(terminal, endpoints)
     summary = {"rows": len(kept_X), "columns": columns_summary(encoding), "endpoints": endpoints}
+    if groups is not None:
+        summary["groups"] = len(set(beside["groups"]))
+        kept = f"cross-validation keeps rows with the same {groups!r} together, and the fit counts each row"
+        terminal.note(f"{len(X)} rows with {summary['groups']} values of {groups!r}: {kept}")
     if output is None or dry_run:
         terminal.result(summary)
         return
@@ -300,10 +304,12 @@ def _write_report(
 ) -> tuple[str, Any]:
     """Write the page; return how the model was evaluated, and the scores."""
     from harmonium.cli.writing import replacing
+    from harmonium.errors import IdentifierWarning, LeakageWarning, SubjectWarning, silenced
     from harmonium.report.study import N_STEPS, study_report
     from harmonium.report.writing import content_of
 
-    with terminal.steps("report", N_STEPS) as done:
+    said = (IdentifierWarning, LeakageWarning, SubjectWarning)  # of the whole table, and not again of every fold
+    with silenced(*said), terminal.steps("report", N_STEPS) as done:
         report = study_report(model, X, y, title, done, others=_others(model), **beside)
     with replacing(path, force) as temporary:
         temporary.write_bytes(content_of(report.document, path))

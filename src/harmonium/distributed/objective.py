@@ -22,10 +22,11 @@ from harmonium.engine.parameters import Natural
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import IndexWarning, Problem, TableError, warn
 from harmonium.model.fitting import Recipe
-from harmonium.table.checks import warn_of_ignored, warn_of_leak
+from harmonium.table.checks import warn_of_ignored
 from harmonium.table.columns import check_role
 from harmonium.table.encoding import Encoding
 from harmonium.table.frames import columns_of
+from harmonium.table.leakage import add_leaked_time, warn_of_leakage
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import MOST_REPRESENTATIVE, WeightedObjective
 from harmonium.training.samples import merge_drawn, merge_kinds
@@ -158,11 +159,13 @@ def _shown(problems: list[Problem]) -> list[Problem]:
 
 
 def _warn_of(found: partitions.Summary, encoding: Encoding, roles: dict[Any, str]) -> None:
-    """What is doubtful; that a column is unique, and text among numbers, is not looked for."""
+    """What is doubtful; identifiers, events among covariates, and text among numbers are not looked for."""
     if found.other_labels:
         warn("the rows of X and y have different labels in some partitions and are matched by their order", IndexWarning)
     warn_of_ignored(encoding.columns, roles)
+    leaked: dict[Any, str] = {}
     for column in encoding.columns:
         if column.role == "numeric" and column.name in found.leaks:
             for name, same, known in zip(encoding.endpoint_names, *found.leaks[column.name], strict=True):
-                warn_of_leak(column.name, name, int(same), int(known))
+                add_leaked_time(leaked, column.name, name, int(same), int(known))
+    warn_of_leakage(leaked)

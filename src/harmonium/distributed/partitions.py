@@ -17,7 +17,6 @@ import pandas as pd
 
 from harmonium.engine.parameters import Natural
 from harmonium.errors import Problem, TableError
-from harmonium.table.checks import equal_times
 from harmonium.table.column_summary import ColumnSummary, summarise_column
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
@@ -25,6 +24,7 @@ from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.episodes import EpisodeSummary, summarise_episodes
 from harmonium.table.frames import to_pandas
 from harmonium.table.labels import has_other_labels
+from harmonium.table.leakage import equal_times
 from harmonium.training.objective import LogLikelihood, Objective
 from harmonium.training.samples import Drawn, Kinds, count_kinds, draw
 from harmonium.training.statistics import StatisticsSummary

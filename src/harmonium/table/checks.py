@@ -1,14 +1,15 @@
 """Warnings about tables that can be used but are probably not what was meant. Every user meets them, whatever the way in.
 
-Errors are where tables are read; here are the doubts: identifiers among covariates, text among numbers, covariates that hold what is
-known only afterwards, times beyond follow-up, endpoints about which nothing is given. Rows of two tables that do not belong together are in
-:mod:`harmonium.table.labels`.
+Errors are where tables are read; here are the doubts: identifiers among covariates, text among numbers, times beyond follow-up, endpoints
+about which nothing is given. Covariates that contain the outcome are in :mod:`harmonium.table.leakage`, rows that are not subjects in
+:mod:`harmonium.table.subject_rows`, rows of two tables that do not belong together in :mod:`harmonium.table.labels`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from harmonium.errors import (
     ExtrapolationWarning,
     IdentifierWarning,
     IgnoredColumnWarning,
-    LeakageWarning,
     TextWarning,
     UnknownEndpointWarning,
     warn,
@@ -27,20 +27,19 @@ from harmonium.table.alike_levels import warn_of_alike_levels
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import reads_as_number
+from harmonium.table.leakage import check_leakage
 from harmonium.table.learned_endpoint import LearnedEndpoint
-from harmonium.typing import Array, Integers
+from harmonium.table.subject_rows import names_subjects
+from harmonium.typing import Array
 
 __all__ = [
     "check_given",
     "check_times",
     "check_training_table",
-    "equal_times",
     "warn_of_ignored",
-    "warn_of_leak",
     "warn_of_no_mean",
 ]
 
-_FEW_ROWS, _LARGE_PART = 10, 0.25  # of rows in which a covariate equals an observed time, beyond which that is no coincidence
 _FAR, _OTHER_UNIT = 3.0, " (are these times in another unit than those of training?)"
 _IDENTIFIER = re.compile(r"(?i)(^|[^a-z])(id|identifier|unnamed)([^a-z]|$)")
 _MOST_NUMBERED_LEVELS = 10  # a category may well have the levels 0, 1, 2, 3 and more
@@ -59,7 +58,7 @@ def check_training_table(
         elif column.role != "ignored":
             _warn_of_text_among_numbers(frame[column.name])
             warn_of_alike_levels(frame[column.name], column.levels)
-    _warn_of_leaked_times(numbers, y)
+    check_leakage(frame, columns, numbers, y)
 
 
 def warn_of_ignored(columns: Sequence[Column], roles: Mapping[Any, str]) -> None:
@@ -72,8 +71,13 @@ def warn_of_ignored(columns: Sequence[Column], roles: Mapping[Any, str]) -> None
 def _warn_of_identifier(series: pd.Series) -> None:
     """Numbers of rows or subjects pass for a numeric covariate."""
     whole = series.dtype.kind in "iu" and len(series) >= 20
-    if whole and series.is_unique and (_IDENTIFIER.search(str(series.name)) or series.is_monotonic_increasing):
-        warn(f"column {series.name!r} looks like an identifier, and is used as a number; leave it out", IdentifierWarning)
+    named = _IDENTIFIER.search(str(series.name)) or names_subjects(series.name)
+    if whole and series.is_unique and (named or series.is_monotonic_increasing):
+        warn(
+            f"column {series.name!r} looks like an identifier but is used as a numeric covariate; drop it: "
+            f"X.drop(columns={series.name!r}) (--drop {quote(str(series.name))})",
+            IdentifierWarning,
+        )
 
 
 def _warn_of_text_among_numbers(series: pd.Series) -> None:
@@ -96,29 +100,6 @@ def _warn_of_text_among_numbers(series: pd.Series) -> None:
         commas = reads_as_number(strange[0].replace(",", "."))
         advice = "write decimal points, not commas" if commas else "correct it, or state the column's role"
         warn(f"column {series.name!r} is used as text because of {strange[0]!r} in row {row}; {advice}", TextWarning)
-
-
-def _warn_of_leaked_times(numbers: Mapping[Any, Array], y: Endpoints) -> None:
-    """A covariate that holds an endpoint's times, or those of one that was not named, gives away what is to be predicted."""
-    for column, values in numbers.items():
-        for name, same, known in zip(y.names, *equal_times(values, y), strict=True):
-            warn_of_leak(column, name, int(same), int(known))
-
-
-def equal_times(values: Array, y: Endpoints) -> tuple[Integers, Integers]:
-    """In how many rows a covariate equals the observed time of each endpoint, and in how many both are known."""
-    known = (y.lower > 0.0) & ~np.isnan(values)[:, None]
-    return (known & (y.lower == values[:, None])).sum(axis=0), known.sum(axis=0)
-
-
-def warn_of_leak(column: Any, endpoint: str, n_same: int, n_known: int) -> None:
-    """Warn if a covariate equals an observed time too often for a coincidence."""
-    if n_same >= _FEW_ROWS and n_same > _LARGE_PART * n_known:
-        warn(
-            f"column {column!r} equals the observed time of endpoint {endpoint!r} in {n_same} of {n_known} rows; "
-            "what is known only afterwards is no covariate: leave it out",
-            LeakageWarning,
-        )
 
 
 def check_times(endpoint: LearnedEndpoint, times: Array) -> None:

@@ -25,6 +25,7 @@ from harmonium.table.numeric_scale import check_numeric_scale
 from harmonium.table.observation import Observation, observation_of
 from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
+from harmonium.table.subject_rows import check_subjects
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.table.unseen_courses import completed
 from harmonium.typing import Array
@@ -80,6 +81,8 @@ class Encoding:
         with collecting_problems() as problems:
             with problems.catching():
                 columns_of(frame, list(roles))
+            with problems.catching():
+                check_subjects(frame, roles, y)
             for name in frame.columns:
                 with problems.catching():
                     column, values = learn_column(frame[name], roles.get(name), numeric_scale, weights.values)
