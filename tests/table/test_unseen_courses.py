@@ -9,10 +9,10 @@ from scipy.integrate import quad
 import harmonium as hm
 from harmonium.table.course import Course
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.hazard_spline import HazardSpline
 from harmonium.table.histories import histories_of
 from harmonium.table.row_weights import RowWeights
-from harmonium.table.unseen_courses import _Hazards, _Possible, _unseen, completed
+from harmonium.errors import TableError
+from harmonium.table.unseen_courses import completed
 
 COURSE = Course(("recurrence", "death"), ("death",))
 INF = np.inf
@@ -29,7 +29,7 @@ def simulated(n, seed, hazards=(0.10, 0.04, 0.25), visits_end=4.0, register_ends
     to_recurrence, to_death, after = (rng.exponential(1.0 / hazard, n) for hazard in hazards)
     recurs = to_recurrence < to_death
     death = np.where(recurs, to_recurrence + after, to_death)
-    visit = rng.uniform(0.5, 2.0 * visits_end, n)
+    visit = rng.uniform(0.5, 2.0 * visits_end, n) if np.isfinite(visits_end) else np.full(n, register_ends)
     lower, upper = np.empty((n, 2)), np.full((n, 2), INF)
     seen, dead = recurs & (to_recurrence < visit), death < register_ends
     lower[:, 0] = np.where(seen, to_recurrence, np.minimum(visit, death))
@@ -44,7 +44,7 @@ def simulated(n, seed, hazards=(0.10, 0.04, 0.25), visits_end=4.0, register_ends
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
 def test_shares_of_a_row_add_up_to_its_weight_and_courses_agree_with_what_was_seen(seed, weighted):
-    y, _ = simulated(60, seed)
+    y, _ = simulated(60, seed, hazards=(0.1, 0.2, 0.25))
     weights = RowWeights(np.random.default_rng(seed).uniform(0.2, 3.0, 60)) if weighted else RowWeights()
     found = completed(y, weights)
     values = np.ones(found.rows.size) if found.weights.values is None else found.weights.values
@@ -52,7 +52,7 @@ def test_shares_of_a_row_add_up_to_its_weight_and_courses_agree_with_what_was_se
     np.testing.assert_array_equal(found.y.lower[:, 1], y.lower[found.rows, 1])
     assert (found.y.lower >= y.lower[found.rows]).all()
     assert (found.y.upper <= y.upper[found.rows]).all()
-    assert not _unseen(COURSE, found.y, histories_of(COURSE, found.y)).size  # nothing is left open
+    assert completed(found.y).y is found.y  # nothing is left open
     assert found.weights.smallest == weights.smallest
 
 
@@ -69,28 +69,27 @@ def test_a_table_of_which_all_was_seen_is_the_same():
 
 
 def test_shares_are_those_of_constant_hazards():
-    """Against the integrals over the time that was not seen, by adaptive quadrature."""
-    recurrence, death, after, end = 0.3, 0.1, 0.5, 10.0
-    y = table([(2, INF), (7, 7)], [(2, INF), (7, INF)])
-    found = histories_of(COURSE, y)
-    possible = _Possible.of(COURSE, y, found, _unseen(COURSE, y, found))
-    constant = {key: HazardSpline.of(np.array([0.0, 1.0]), np.full(4, end * h)) for key, h in
-                {(0, 0): recurrence, (0, 1): death, (1, 1): after}.items()}  # fmt: skip
-    share = possible.shares(_Hazards({0: end, 1: end}, constant))
+    """Against the integrals over the time that was not seen, by adaptive quadrature; beside many rows, from which hazards are learned."""
+    recurrence, death, after = 0.3, 0.1, 0.5
+    whole, _ = simulated(20_000, 0, hazards=(recurrence, death, after), visits_end=INF)
+    rows = table([(2, INF), (7, 7)], [(2, INF), (7, INF)])
+    lower, upper = (np.concatenate(own) for own in ((rows.lower, whole.lower), (rows.upper, whole.upper)))
+    found = completed(Endpoints(COURSE.names, lower, upper, np.zeros_like(lower), COURSE.terminal))
     for row, dies in ((0, True), (1, False)):
         without = np.exp(-(recurrence + death) * 5.0) * (death if dies else 1.0)
         rate = after if dies else 1.0
         with_one, _ = quad(lambda u, r=rate: np.exp(-(recurrence + death) * (u - 2.0) - after * (7.0 - u)) * recurrence * r, 2.0, 7.0)
-        own = share[(possible.rows == row) & (possible.event == 0)].sum()
-        np.testing.assert_allclose(own, with_one / (with_one + without), rtol=1e-3)
+        own = found.weights.values[(found.rows == row) & np.isfinite(found.y.upper[:, 0])].sum()
+        np.testing.assert_allclose(own, with_one / (with_one + without), atol=0.02)
 
 
 def test_shares_are_right_on_average():
     """Of subjects whose recurrence was not looked for to the end, as many had one as the shares say."""
     y, recurred = simulated(4000, seed=1)
-    unseen = _unseen(COURSE, y, histories_of(COURSE, y))
-    assert unseen.size > 1000
     found = completed(y)
+    known = histories_of(COURSE, y)
+    unseen = np.flatnonzero((known.ended < 0) & (np.minimum(known.alive, known.dead) > known.until) & np.isinf(y.upper[:, 0]))
+    assert unseen.size > 1000
     with_one = np.isfinite(found.y.upper[:, 0])
     share = np.bincount(found.rows[with_one], found.weights.values[with_one], minlength=4000)
     for rows in (unseen[np.isfinite(y.upper[unseen, 1])], unseen[np.isinf(y.upper[unseen, 1])]):
@@ -123,6 +122,67 @@ def test_of_several_passing_events_one_is_thought_of():
     last = found.rows >= 4
     assert (np.isfinite(found.y.upper[last]).sum(axis=1) <= 3).all()
     np.testing.assert_allclose(np.bincount(found.rows, found.weights.values), 1.0)
+
+
+# --- visits ---
+
+
+def inspected(n, every, part, seed=0):
+    """Leaks that are looked for at visits in a part of the rows, and failures that are known at their time; beside what really happened."""
+    rng = np.random.default_rng(seed)
+    leak, direct, after = 9000.0 * rng.exponential(size=n) ** 0.7, 30_000.0 * rng.exponential(size=n) ** 0.8, 5000.0 * rng.exponential(size=n)
+    failure = np.where(leak < direct, leak + after, direct)
+    leak = np.where(leak < direct, leak, INF)
+    end = rng.uniform(9000.0, 15_000.0, n)
+    until, failed = np.minimum(failure, end), failure <= end
+    seen = np.column_stack([np.where(leak <= until, leak, until), until])
+    whole = Endpoints(("leak", "failure"), seen, np.column_stack([np.where(leak <= until, leak, INF), np.where(failed, until, INF)]),
+                      np.zeros((n, 2)), ("failure",))  # fmt: skip
+    first = rng.uniform(0.0, every, n)
+    last, found = (first + np.floor((until - first) / every) * every), first + np.ceil(np.maximum(leak - first, 0.0) / every) * every
+    visited, at_visit = rng.random(n) < part, found <= until
+    lower, upper = whole.lower.copy(), whole.upper.copy()
+    lower[visited, 0] = np.where(at_visit, np.maximum(found - every, 0.0), np.maximum(last, 0.0))[visited]
+    upper[visited, 0] = np.where(at_visit, found, INF)[visited]
+    return Endpoints(whole.names, lower, upper, whole.entry, whole.terminal), whole
+
+
+def failed_without_leak(y, weights, times):
+    """Aalen and Johansen's estimate, from courses that are known."""
+    known = histories_of(Course(y.names, y.terminal), y)
+    first = np.where(known.source[:, 0] == 0, known.lower[:, 0], known.until)
+    order = np.argsort(first, kind="stable")
+    left, direct = (known.source[:, 0] == 0)[order], ((known.ended == 1) & (known.state == 0))[order]
+    own = weights[order]
+    hazard = own / np.cumsum(own[::-1])[::-1]
+    staying = np.append(1.0, np.cumprod(1.0 - hazard * left)[:-1])
+    return np.append(0.0, np.cumsum(staying * hazard * direct))[np.searchsorted(first[order], times, side="right")]
+
+
+@pytest.mark.parametrize(("every", "part"), [(100, 0.5), (100, 0.9), (100, 1.0), (500, 0.9), (500, 1.0), (2000, 0.5), (2000, 0.9)])
+def test_deaths_without_a_passing_event_are_found_where_it_is_looked_for_at_visits(every, part):
+    seen, whole = inspected(3000, every, part)
+    found, times = completed(seen), np.array([3000.0, 7500.0, 12_000.0])
+    truth = failed_without_leak(whole, np.ones(3000), times)
+    np.testing.assert_allclose(failed_without_leak(found.y, found.weights.values, times), truth, atol=0.02)
+
+
+def test_the_denser_the_visits_the_nearer_is_the_table_that_was_fully_observed():
+    times = np.linspace(1000.0, 12_000.0, 12)
+    distance = []
+    for every in (800, 200, 50, 5):
+        seen, whole = inspected(1500, every, 1.0)
+        found = completed(seen)
+        own = failed_without_leak(found.y, np.ones(len(found.rows)) if found.weights.values is None else found.weights.values, times)
+        distance.append(np.abs(own - failed_without_leak(whole, np.ones(1500), times)).max())
+    assert distance[-1] < 0.002
+    assert distance[-2] < 0.005
+
+
+def test_visits_that_are_too_far_apart_in_all_rows_are_refused_with_what_is_needed():
+    seen, _ = inspected(1500, 2000, 1.0)
+    with pytest.raises(TableError, match=r"'leak' came before 'failure' cannot be told .* 0 are known to have had none.*at least 5 rows"):
+        completed(seen)
 
 
 # --- models ---

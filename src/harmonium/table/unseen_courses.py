@@ -1,39 +1,44 @@
-"""Courses of which a part was not seen, because one endpoint was followed for a shorter time than another.
+r"""Courses of which a part was not seen: an event that is looked for at visits, before a terminal one that is known at its time.
 
-Recurrences are found at visits, deaths in a register. Of a subject without recurrence at its last visit that died two years later, it is
-not known whether a recurrence came between. To forget what is known beyond that visit would be to forget deaths, and often nothing but
-deaths: survival would come out too high.
+Recurrences are found at visits, deaths in a register. Of a subject without recurrence at its last visit that died later, it is not known
+whether a recurrence came between; of one with a recurrence, between which two visits it came. To forget what is known beyond the last
+visit would be to forget deaths, and often nothing but deaths.
 
-So such a row becomes several, each with a course that it may have had, and all together with its weight. Each has the share that it has
-among subjects with the same observation, by the hazards of the events from state to state in what was seen of the table. Covariates have
-no say in it. At most one event is thought of between the end of its follow-up and the last that is known of the subject, at one of a few
-times.
+So such a row becomes several, each with a course that it may have had, and all together with its weight. What a course has of it is how
+likely it is among subjects with the same observation, by hazards of the events from state to state that are constant between a few times
+since the state was entered. These maximise the likelihood of what was seen of all rows (the EM algorithm), in which a course that nobody
+saw to its end counts as well: hazards from whole courses only would have no death without recurrence where all are seen at visits. Covariates
+have no say in it. At most one event is thought of between the last visit and the last that is known of the subject, at one of a few times.
 
-Hazards are not found again from the courses, and these again from them, as the EM algorithm would: late hazards of an event that nobody
-looked for then have nothing to hold on to, and in a simulation ran away.
+Hazards at times at which hardly anybody is looked for have little to hold on to, and would run away; so each has one event more than were
+seen, at the mean rate of its kind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harmonium.errors import TableError
 from harmonium.table.course import Course
-from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.episodes import durations_of
-from harmonium.table.hazard_fit import fit_hazard
-from harmonium.table.hazard_spline import HazardSpline
 from harmonium.table.histories import Histories, histories_of
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["Completed", "completed"]
 
 _N_TIMES = 4  # at which an event may have come: in the middle of equal parts of the time that was not seen
+_SHORT = 0.01  # of the longest follow-up: a time that was not seen and is shorter has one part
 _LEAST = 0.02  # share of a course that is thought of
 _LONGER = 1e-6  # relative: how much longer a subject must have been followed than an event of its
+_N_PIECES = 3  # of a hazard, with as many events each; with six, simulations from which none is whole go astray (docs/decisions)
+_FEWEST = 5  # courses with a terminal event and no passing one that are known, so that others may be hard to tell; or that are not
+_GAP = 0.05  # of mean follow-up, between last visits and terminal events: beyond, without these, simulations are off by more than .02
+_MOST_ROUNDS = 500
+_SETTLED = 1e-4  # change of a share from which on rounds end
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
     >>> found.rows
     array([0, 1, 2, 3, 3, 3, 3])
     >>> found.weights.values.round(2)
-    array([1.  , 1.  , 1.  , 0.48, 0.28, 0.16, 0.08])
+    array([1.  , 1.  , 1.  , 0.68, 0.15, 0.09, 0.08])
     """
     n_rows = len(y.lower)
     same = Completed(np.arange(n_rows), y, weights)
@@ -75,157 +80,204 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
         return same
     course = Course(y.names, y.terminal)
     found = histories_of(course, y)
-    unseen = _unseen(course, y, found)
-    if not unseen.size:
+    parts = [own for own in (*_between_visits(course, y, found), *_after_the_last_visit(course, y, found)) if own.rows.size]
+    if not parts:
         return same
-    possible = _Possible.of(course, y, found, unseen)
+    _refuse_if_nobody_can_tell(course, y, found)
+    rows = np.concatenate([own.rows for own in parts])
+    seen = np.setdiff1d(np.arange(n_rows), rows)
+    possible = _Courses.joined([_Courses(seen, y.part(seen), np.zeros(seen.size)), *parts])
     own = np.ones(n_rows) if weights.values is None else weights.values
-    seen = np.setdiff1d(np.arange(n_rows), unseen)
-    rows, table = np.concatenate([seen, possible.rows]), _joined(y.part(seen), possible.endpoints(y))
-    share = np.concatenate([np.ones(seen.size), possible.shares(_Hazards.of(course, found, durations_of(course, found, y), own))])
-    order = np.lexsort([-share, rows])
+    share = _shares(course, possible, own)
+    order = np.lexsort([-share, possible.rows])
     kept = order[share[order] > 0.0]
     if whole:
-        kept = kept[np.unique(rows[kept], return_index=True)[1]]
+        kept = kept[np.unique(possible.rows[kept], return_index=True)[1]]
     if kept.size > n_rows:
-        weights = RowWeights((own[rows] * share)[kept], weights.smallest)
-    return Completed(rows[kept], table.part(kept), weights)
+        weights = RowWeights((own[possible.rows] * share)[kept], weights.smallest)
+    return Completed(possible.rows[kept], possible.y.part(kept), weights)
 
 
-def _unseen(course: Course, y: Endpoints, found: Histories) -> Integers:
-    """Rows of which something is known beyond the time until which they were in their state, and no event that lies between two times."""
-    chosen = (found.ended < 0) & (np.minimum(found.alive, found.dead) > found.until * (1.0 + _LONGER))
-    for state in course.states:
-        for endpoint in _passing(course, state):
-            chosen &= (found.state != state) | np.isinf(y.upper[:, endpoint])
-    return np.flatnonzero(chosen)
+@dataclass(frozen=True)
+class _Courses:
+    """Courses that rows may have had.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Whose course it is.
+    y : Endpoints
+        What is known of a subject with this course.
+    log_width : ndarray
+        Ln of the time for which the time of an event that was not seen stands.
+    """
+
+    rows: Integers
+    y: Endpoints
+    log_width: Array
+
+    @classmethod
+    def joined(cls, parts: list[_Courses]) -> _Courses:
+        """All of them."""
+        bounds = (np.concatenate([getattr(own.y, name) for own in parts]) for name in ("lower", "upper", "entry"))
+        y = replace(parts[0].y, **dict(zip(("lower", "upper", "entry"), bounds, strict=True)))
+        return cls(np.concatenate([own.rows for own in parts]), y, np.concatenate([own.log_width for own in parts]))
 
 
 def _passing(course: Course, state: int) -> list[int]:
     return [endpoint for endpoint in course.options(state) if not course.is_terminal(endpoint)]
 
 
+def _longest(y: Endpoints) -> float:
+    return float(y.lower.max(initial=0.0))
+
+
+def _times(y: Endpoints, begin: Array, end: Array) -> Iterator[tuple[Integers, Array, Array]]:
+    """Which spans have a part of some number, its middle, and its width."""
+    n_parts = np.where(end - begin < _SHORT * _longest(y), 1, _N_TIMES)
+    for part in range(_N_TIMES):
+        chosen = np.flatnonzero(part < n_parts)
+        width = (end[chosen] - begin[chosen]) / n_parts[chosen]
+        yield chosen, begin[chosen] + (part + 0.5) * width, width
+
+
+def _between_visits(course: Course, y: Endpoints, found: Histories) -> Iterator[_Courses]:
+    """Of rows with a passing event between two times, of which the course is known from there on."""
+    for e in (course.names.index(name) for name in course.passing):
+        between = np.isfinite(y.upper) & (y.upper > y.lower)
+        only = between[:, e] & (between.sum(axis=1) == 1) & (found.kind == e).any(axis=1)
+        rows = np.flatnonzero(only & ((found.ended >= 0) | (np.minimum(found.alive, found.dead) <= found.until * (1.0 + _LONGER))))
+        for chosen, at, width in _times(y, y.lower[rows, e], y.upper[rows, e]):
+            own = y.part(rows[chosen])
+            own.lower[:, e] = own.upper[:, e] = at
+            yield _Courses(rows[chosen], own, np.log(width))
+
+
+def _after_the_last_visit(course: Course, y: Endpoints, found: Histories) -> Iterator[_Courses]:
+    """Of rows of which something is known beyond the time until which they were in their state, and no event that lies between two times."""
+    end = np.minimum(found.alive, found.dead)
+    unseen = (found.ended < 0) & (end > found.until * (1.0 + _LONGER))
+    for state in course.states:
+        for endpoint in _passing(course, state):
+            unseen &= (found.state != state) | np.isinf(y.upper[:, endpoint])
+    if unseen.any():
+        rows = np.flatnonzero(unseen)
+        yield _Courses(rows, _nothing_passed(course, y, rows, end[rows]), np.zeros(rows.size))
+    for state in course.states:
+        for e in (e for e in _passing(course, state) if np.isfinite(y.upper[:, e]).any()):
+            rows = np.flatnonzero(unseen & (found.state == state) & (y.lower[:, e] < end))
+            for chosen, at, width in _times(y, y.lower[rows, e], end[rows]):
+                own = _nothing_passed(course, y, rows[chosen], end[rows[chosen]])
+                own.lower[:, e] = own.upper[:, e] = at
+                yield _Courses(rows[chosen], own, np.log(width))
+
+
+def _nothing_passed(course: Course, y: Endpoints, rows: Integers, end: Array) -> Endpoints:
+    """Rows in which no passing event is left to come until the last that is known of them."""
+    out = y.part(rows)
+    for e in (course.names.index(name) for name in course.passing):
+        open_ended = np.isinf(out.upper[:, e])
+        out.lower[open_ended, e] = np.maximum(out.lower[open_ended, e], end[open_ended])
+    return out
+
+
+# --- how likely each is ---
+
+
+def _shares(course: Course, possible: _Courses, weights: Array) -> Array:
+    """Which share of its row each course has; a row whose courses all seem impossible is shared out evenly."""
+    stays, row, n_rows = _Stays.of(course, possible.y), possible.rows, weights.size
+    share = 1.0 / np.bincount(row, minlength=n_rows)[row]
+    for _ in range(_MOST_ROUNDS):
+        ln = possible.log_width + stays.log_likelihoods(weights[row] * share)
+        best = np.full(n_rows, -np.inf)
+        np.maximum.at(best, row, ln)
+        likely = np.where(np.isfinite(best[row]), np.exp(ln - np.nan_to_num(best[row], neginf=0.0)), 1.0)
+        before, share = share, likely / np.bincount(row, likely, n_rows)[row]
+        if np.abs(share - before).max() < _SETTLED:
+            break
+    share = np.where(share < _LEAST, 0.0, share)
+    return np.asarray(share / np.bincount(row, share, n_rows)[row])
+
+
+def _refuse_if_nobody_can_tell(course: Course, y: Endpoints, found: Histories) -> None:
+    """Refuse a table that says too little about terminal events without a passing one."""
+    known = int(((found.ended >= 0) & (found.state == 0)).sum())
+    unseen = (found.ended < 0) & (found.state == 0) & np.isfinite(found.dead) & np.isinf(y.upper[:, _passing(course, 0)]).all(axis=1)
+    looked_for = np.isfinite(y.upper[:, _passing(course, 0)]).any()
+    gap = float((found.dead - found.until)[unseen].mean() / np.minimum(found.alive, found.dead).mean()) if unseen.any() else 0.0
+    if known >= _FEWEST or unseen.sum() < _FEWEST or not looked_for or gap <= _GAP:
+        return
+    passing, terminal = " or ".join(map(repr, course.passing)), " or ".join(map(repr, course.terminal))
+    raise TableError(
+        f"whether {passing} came before {terminal} cannot be told from this table: of {int(unseen.sum()) + known} rows with {terminal} and no "
+        f"{passing} until the last visit, {known} are known to have had none, and the time between the last visit and {terminal} is too long "
+        f"for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {passing} was looked for until {terminal} "
+        f"and not found (the time of {terminal} is then the lower bound of {passing}), or visits at shorter intervals. Otherwise leave out one "
+        "of them, or terminal="
+    )
+
+
 @dataclass(frozen=True)
-class _Possible:
-    """Courses that rows may have had, several for each of them; arrays have a place for each course.
+class _Stays:
+    """Times that courses spend in states, once for each event that may end them.
 
     Attributes
     ----------
-    course : Course
-    rows : ndarray of int
-        Whose course it is.
-    state, entered, until : ndarray
-        What was seen of it.
-    end, cause : ndarray
-        The last that is known of the row, and the terminal event then, or -1.
-    event, at, width : ndarray
-        The passing event that was not seen, or -1; when it came, and for how long a time that stands.
+    n_courses : int
+    course : ndarray of int
+        Whose stay it is.
+    transition : ndarray of int
+        Number of the state and the event.
+    happened : ndarray of bool
+        Whether this event ended the stay.
+    exposure : ndarray of shape (n, pieces)
+        Time spent in each piece of the transition's hazard.
+    piece : ndarray of int
+        In which the stay ended.
     """
 
-    course: Course
-    rows: Integers
-    state: Integers
-    entered: Array
-    until: Array
-    end: Array
-    cause: Integers
-    event: Integers
-    at: Array
-    width: Array
+    n_courses: int
+    course: Integers
+    transition: Integers
+    happened: Booleans
+    exposure: Array
+    piece: Integers
 
     @classmethod
-    def of(cls, course: Course, y: Endpoints, found: Histories, unseen: Integers) -> _Possible:
-        """Of rows whose course was not seen to its end."""
-        cause = np.where(y.event[unseen, found.cause[unseen]], found.cause[unseen], -1)
-        end = np.where(cause >= 0, found.dead[unseen], found.alive[unseen])
-        nothing = np.full(unseen.size, -1)
-        courses = [(np.arange(unseen.size), nothing, end, np.zeros(unseen.size))]
-        for state in course.states:
-            for endpoint in _passing(course, state):
-                own = np.flatnonzero((found.state[unseen] == state) & (y.lower[unseen, endpoint] < end))
-                start = y.lower[unseen[own], endpoint]
-                width = (end[own] - start) / _N_TIMES
-                courses += [(own, np.full(own.size, endpoint), start + (part + 0.5) * width, width) for part in range(_N_TIMES)]
-        place, event, at, width = (np.concatenate(parts) for parts in zip(*courses, strict=True))
-        rows = unseen[place]
-        return cls(course, rows, found.state[rows], found.entered[rows], found.until[rows], end[place], cause[place], event, at, width)
+    def of(cls, course: Course, y: Endpoints) -> _Stays:
+        """Of all courses."""
+        owner, state, kind, begin, end = _stays(course, y)
+        parts = []
+        for number, (s, e) in enumerate((s, e) for s in course.states for e in course.options(s)):
+            own = np.flatnonzero(state == s)
+            happened = kind[own] == e
+            ends = end[own][happened] if happened.any() else end[own]
+            inner = np.quantile(ends, np.arange(1, _N_PIECES) / _N_PIECES) if own.size else np.zeros(_N_PIECES - 1)
+            low, high = np.append(0.0, inner), np.append(inner, np.inf)
+            exposure = np.maximum(np.minimum(end[own, None], high) - np.maximum(begin[own, None], low), 0.0)
+            parts.append((owner[own], np.full(own.size, number), happened, exposure, np.searchsorted(inner, end[own])))
+        return cls(len(y.lower), *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
-    def endpoints(self, y: Endpoints) -> Endpoints:
-        """What is known of subjects with these courses."""
-        out, every = y.part(self.rows), np.arange(self.rows.size)
-        for endpoint, name in enumerate(self.course.names):
-            if name in self.course.passing:
-                open_ended = np.isinf(out.upper[:, endpoint])
-                out.lower[open_ended, endpoint] = np.maximum(out.lower[open_ended, endpoint], self.end[open_ended])
-        came = self.event >= 0
-        for bound in (out.lower, out.upper):
-            bound[every[came], self.event[came]] = self.at[came]
-        return out
-
-    def shares(self, hazards: _Hazards) -> Array:
-        """Which share of its row each course has; a row whose courses all seem impossible has had no further event."""
-        ln = self._log_likelihoods(hazards)
-        _, number = np.unique(self.rows, return_inverse=True)
-        best = np.full(number.max() + 1, -np.inf)
-        np.maximum.at(best, number, ln)
-        possible = np.isfinite(best)[number]
-        weight = np.where(possible, np.exp(ln - np.where(possible, best[number], 0.0)), self.event < 0)
-        for least in (_LEAST, 0.0):
-            weight = weight / np.bincount(number, weight)[number]
-            weight = np.where(weight < least, 0.0, weight)
-        return weight
-
-    def _log_likelihoods(self, hazards: _Hazards) -> Array:
-        """Of each course from where it was seen, given what was seen."""
-        out = np.empty(self.rows.size)
-        for state, event, cause in np.unique([self.state, self.event, self.cause], axis=1).T.tolist():
-            own = (self.state == state) & (self.event == event) & (self.cause == cause)
-            begin, at, end = self.entered[own], self.at[own], self.end[own]
-            ln = hazards.log_staying(state, self.until[own] - begin, at - begin)  # without an event it comes to its end there
-            last = state
-            if event >= 0:
-                ln += np.log(self.width[own]) + hazards.log_of(state, event, at - begin)
-                last, begin = self.course.after(state, event), at
-                ln += hazards.log_staying(last, np.zeros(at.size), end - begin)
-            out[own] = ln if cause < 0 else ln + hazards.log_of(last, cause, end - begin)
-        return out
+    def log_likelihoods(self, weights: Array) -> Array:
+        """Of all courses, by the hazards that courses with these weights have."""
+        own, size = weights[self.course], (int(self.transition.max()) + 1) * _N_PIECES
+        events = np.bincount(self.transition * _N_PIECES + self.piece, own * self.happened, size).reshape(-1, _N_PIECES)
+        time = np.column_stack([np.bincount(self.transition, own * spent, len(events)) for spent in self.exposure.T])
+        total, spent = events.sum(axis=1, keepdims=True), time.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hazards = np.where((total > 0.0) & (spent > 0.0), (events + 1.0) / (time + spent / total), 0.0)
+            ln = np.where(self.happened, np.log(hazards[self.transition, self.piece]), 0.0)
+        ln -= (self.exposure * hazards[self.transition]).sum(axis=1)
+        return np.bincount(self.course, ln, self.n_courses)
 
 
-@dataclass(frozen=True)
-class _Hazards:
-    """Of the events that end each state, by the time since it was entered; none of events that were not seen."""
-
-    ends: dict[int, float]
-    splines: dict[tuple[int, int], HazardSpline]
-
-    @classmethod
-    def of(cls, course: Course, found: Histories, durations: Endpoints, weights: Array) -> _Hazards:
-        """From what was seen of rows with weights."""
-        ends, splines = {}, {}
-        for state in course.states:
-            lower, upper = durations.lower[:, state], durations.upper[:, state]
-            ends[state] = float(max(lower.max(initial=0.0), upper[np.isfinite(upper)].max(initial=0.0)))
-            for endpoint in course.options(state):
-                seen = ((found.source == state) & (found.kind == endpoint)).any(axis=1)
-                if ends[state] > 0.0 and seen.any():
-                    own = EndpointSummary.of("", lower, np.where(seen, upper, np.inf), weights=RowWeights(weights))
-                    splines[state, endpoint] = HazardSpline.of(*fit_hazard(own, ends[state]))
-        return cls(ends, splines)
-
-    def log_staying(self, state: int, since: Array, until: Array) -> Array:
-        """Ln of the probability that no event ends a state between two times."""
-        out, end = np.zeros(since.size), self.ends[state]
-        for (of, _), spline in self.splines.items():
-            if of == state:
-                out += spline.integral(since / end) - spline.integral(until / end)
-        return out
-
-    def log_of(self, state: int, endpoint: int, time: Array) -> Array:
-        """Ln of the hazard of an event."""
-        spline, end = self.splines.get((state, endpoint)), self.ends[state]
-        return np.full(time.size, -np.inf) if spline is None else spline.log_hazard(time / end) - np.log(end)
-
-
-def _joined(first: Endpoints, second: Endpoints) -> Endpoints:
-    lower, upper, entry = (np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("lower", "upper", "entry"))
-    return replace(first, lower=lower, upper=upper, entry=entry)
+def _stays(course: Course, y: Endpoints) -> tuple[Integers, Integers, Integers, Array, Array]:
+    """Whose stays there are, in which states, which event ended each, -1 if none, and from when to when, since the state was entered."""
+    found, entry = histories_of(course, y), y.entry.max(axis=1)
+    left, step = np.nonzero(found.source >= 0)
+    here = np.flatnonzero(found.ended < 0)
+    owner, state = np.concatenate([left, here]), np.concatenate([found.source[left, step], found.state[here]])
+    kind = np.concatenate([found.kind[left, step], np.full(here.size, -1)])
+    end = np.concatenate([found.lower[left, step] - found.origin[left, step], found.until[here] - found.entered[here]])
+    return owner, state, kind, np.where(state == 0, entry[owner], 0.0), np.maximum(end, 0.0)
