@@ -41,7 +41,7 @@ def test_the_first_event_of_a_course_happens_as_often_as_was_observed():
     first = model.encoding_.episodes.durations[0]
     times = np.linspace(0.02, 0.98, 40) * first.scale.end
     free = model.prognosis(nothing_of(X)).survival(("recurrence", "death"), times)[0]
-    assert np.abs(1.0 - free - first.calibration.observed.to_unit(times)).max() < 0.005
+    assert np.abs(1.0 - free - first.calibration.observed.to_unit(times)).max() < 0.015  # an average over 256 draws of covariates
 
 
 @pytest.mark.filterwarnings("ignore::harmonium.errors.ExtrapolationWarning")  # of a few late recurrences

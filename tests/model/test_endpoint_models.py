@@ -201,16 +201,42 @@ def test_joint_survival_agrees_with_states(model: Fitted, study: tuple[pd.DataFr
     assert (found <= alive[:, None, :] + 1e-6).all()
 
 
-def test_missing_values_are_for_the_model_of_whole_courses(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+def test_a_row_with_a_missing_level_is_the_average_over_its_levels(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    """Weighed by how likely they are given the rest of the row and what has happened; likelihoods and draws as well as curves."""
+    X, y = study[0][:20], study[1][:20]
+    hidden = X.assign(arm=pd.Series([None] * 20, index=X.index, dtype=X["arm"].dtype))
+    values = [X.assign(arm=level) for level in ("old", "new")]
+    for given in (None, hm.landmark(y, 6.0)):
+        known = None if given is None else parse_endpoints(given)
+        ln = np.array([model.log_mass(model.encoding.cells(model.encoding.covariates(own), known)) for own in values])
+        weights = np.exp(ln - np.logaddexp(*ln))[:, :, None]
+        for ask in (lambda own: own.survival("death", TIMES), lambda own: own.cumulative_incidence("recurrence", TIMES)):
+            by_level = np.array([ask(quiet(model, own, given)) for own in values])
+            found = ask(quiet(model, hidden, given))
+            np.testing.assert_allclose(found, (weights * by_level).sum(axis=0), atol=1e-9)
+            assert ((found >= by_level.min(axis=0) - 1e-12) & (found <= by_level.max(axis=0) + 1e-12)).all()
+    ln = np.array([model.log_mass(model.encoding.cells(model.encoding.covariates(own))) for own in values])
+    likely = np.array([model.log_likelihood_of(model.encoding.covariates(own), parse_endpoints(y), "conditional") for own in values])
+    found = model.log_likelihood_of(model.encoding.covariates(hidden), parse_endpoints(y), "conditional")
+    np.testing.assert_allclose(found, np.logaddexp(*(ln - np.logaddexp(*ln) + likely)), atol=1e-9)
+
+
+def test_intervals_of_rows_with_missing_values_hold_their_estimates(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     X = study[0][:20].copy()
     X.loc[X.index[:5], "x"] = np.nan
-    found = quiet(model, X).survival("death", TIMES)
-    courses = replace(model, endpoint_models=None).prognosis(X)
-    courses.warns = False
-    assert np.array_equal(found[:5], courses.survival("death", TIMES)[:5])
-    assert np.abs(found[5:] - courses.survival("death", TIMES)[5:]).max() > 1e-4
-    interval = quiet(model, X).survival("death", TIMES, interval=0.95)
-    assert ((interval.lower < found) & (found < interval.upper)).all()
+    found = quiet(model, X).survival("death", TIMES, interval=0.95)
+    assert ((found.lower < found.estimate) & (found.estimate < found.upper)).all()
+
+
+def test_importance_and_explanations_ask_one_model(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    """Contributions are Shapley values of averages over what is not known; they begin at the average and end at the prediction."""
+    X = study[0][:1]
+    found = model.explain(X, endpoint="death", measure="survival", time=24.0, interval=None)["contribution"].droplevel("row")
+    alive = quiet(model, X).survival("death", [24.0])[0, 0]
+    nothing = quiet(model, X.mask(np.ones(X.shape, dtype=bool))).survival("death", [24.0])[0, 0]
+    assert found["prediction"] == pytest.approx(alive, abs=1e-12)
+    assert found["average"] == pytest.approx(nothing, abs=1e-12)
+    assert found[list(X)].sum() == pytest.approx(alive - nothing, abs=1e-12)
 
 
 def test_likelihood_is_that_of_the_course(model: Fitted, study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -253,7 +279,7 @@ def test_effects_are_learned_in_a_simulation() -> None:
     x, arm = X["x"].to_numpy(), (X["arm"] == "new").to_numpy()
     rate = np.exp(0.6 * x - 0.4 * arm) / 30.0 + np.exp(0.3 * x) / 60.0
     truth = np.exp(-np.outer(rate, TIMES))
-    assert np.abs(prognosis.survival(("recurrence", "death"), TIMES) - truth).mean() < 0.02
+    assert np.abs(prognosis.survival(("recurrence", "death"), TIMES) - truth).mean() < 0.025
 
 
 def test_courses_with_several_events_are_modelled_together() -> None:

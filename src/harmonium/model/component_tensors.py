@@ -31,7 +31,7 @@ __all__ = ["n_covariate_units", "read_tensors", "tensors_of"]
 _UNITS, _GENERATOR, _SPREAD = "covariates.", "generator.", "spread."
 _PREFIXES = ("", _UNITS, _GENERATOR, _SPREAD)
 _UNIT_TENSORS = ("bias", "coupling", "hidden_bias")
-_SPREAD_TENSORS = ("directions", "effects", "biases", "kept", "centre", "unit", "jumps", "chances", "shrunk", "shrunk_effects")
+_SPREAD_TENSORS = ("directions", "effects", "biases", "kept", "centre", "unit", "jumps", "chances", "linear", "linear_roots", "linear_moves")
 
 Parts = tuple["Parameters", "CovariateUnits | None", "Generator | None", "Spread | None"]
 """Of a component: prognostic units, covariate units, generator and spread."""
@@ -86,9 +86,8 @@ def _spread(tensors: dict[str, Array], parameters: Parameters) -> Spread:
     found = Spread(*(_taken(tensors, name, _SPREAD) for name in _SPREAD_TENSORS))
     _refuse_strangers(tensors, _SPREAD)
     layout = parameters.layout
-    covariates = layout.units[: layout.outcomes.start]
-    n_effects = sum(sum(unit.coupled) for unit in covariates)
-    problem = found.check(flat(parameters.natural()).size, len(covariates), n_effects)
+    n_effects = sum(sum(unit.coupled) for unit in layout.units[: layout.outcomes.start])
+    problem = found.check(flat(parameters.natural()).size, n_effects)
     require(problem is None, f"the tensor '{_SPREAD}{problem}'")
     return found
 

@@ -59,15 +59,15 @@ class Scale:
     Attributes
     ----------
     there, back, slope : callable
-    certain : float, optional
-        Where everybody has had the event. Answers near it are sums over hidden states that none of them may come below, so that an
-        interval also reaches as far that way as it would without a scale.
+    least, most : float
+        Between which answers lie; an answer that is neither has limits that are neither.
     """
 
     there: Callable[[Array], Array]
     back: Callable[[Array], Array]
     slope: Callable[[Array], Array]
-    certain: float | None = None
+    least: float = -np.inf
+    most: float = np.inf
 
 
 def between(least: float, most: float) -> Scale:
@@ -77,19 +77,21 @@ def between(least: float, most: float) -> Scale:
         lambda x: logit((x - least) / width),
         lambda g: least + width * expit(g),
         lambda x: width / ((x - least) * (most - x)),
+        least,
+        most,
     )
 
 
-NO_EVENT = Scale(lambda s: np.log(-np.log(s)), lambda g: np.exp(-np.exp(g)), lambda s: 1.0 / (s * np.log(s)), 0.0)
+NO_EVENT = Scale(lambda s: np.log(-np.log(s)), lambda g: np.exp(-np.exp(g)), lambda s: 1.0 / (s * np.log(s)), 0.0, 1.0)
 """Of the probability of no event until a time: ln(-ln S), the log of the cumulative hazard."""
 
-EVENT = Scale(lambda f: np.log(-np.log1p(-f)), lambda g: -np.expm1(-np.exp(g)), lambda f: -1.0 / ((1.0 - f) * np.log1p(-f)), 1.0)
+EVENT = Scale(lambda f: np.log(-np.log1p(-f)), lambda g: -np.expm1(-np.exp(g)), lambda f: -1.0 / ((1.0 - f) * np.log1p(-f)), 0.0, 1.0)
 """Of the probability that the event has happened: the same scale."""
 
-SHARE = Scale(logit, expit, lambda p: 1.0 / (p * (1.0 - p)))
+SHARE = Scale(logit, expit, lambda p: 1.0 / (p * (1.0 - p)), 0.0, 1.0)
 """Of any other probability: log odds."""
 
-POSITIVE = Scale(np.log, np.exp, lambda t: 1.0 / t)
+POSITIVE = Scale(np.log, np.exp, lambda t: 1.0 / t, 0.0)
 """Of ratios, rates and densities: logarithms."""
 
 PLAIN = Scale(lambda d: d, lambda d: d, np.ones_like)
@@ -119,6 +121,11 @@ def _shorter(width: Array) -> Array:
     return np.where(width > _LARGE, _LARGE + np.log(np.maximum(width, _LARGE) / _LARGE), width)
 
 
+def _just_inside(least: float, most: float) -> tuple[float, float]:
+    """The numbers next to two bounds, which a limit may come so close to that it is rounded to one."""
+    return float(np.nextafter(least, np.inf)), float(np.nextafter(most, -np.inf))
+
+
 def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> Interval:
     """The interval of answers with known standard errors.
 
@@ -130,21 +137,15 @@ def interval_of(estimate: Array, error: Array, level: float, scale: Scale) -> In
     >>> interval_of(np.array([1.0 - 1e-16]), np.array([1e-11]), 0.95, NO_EVENT).lower
     array([1.])
 
-    Where hardly anybody has, its lower end is not much further away than it would be without a scale; where nearly everybody has, that
-    is zero.
+    Where hardly anybody has, its lower end is not much further away than it would be without a scale.
 
     >>> interval_of(np.array([0.9999]), np.array([0.001]), 0.95, NO_EVENT).lower.round(3)
     array([0.993])
-
-    >>> interval_of(np.array([0.01]), np.array([0.01]), 0.95, NO_EVENT).lower
-    array([0.])
     """
     reach = float(norm.ppf(0.5 + 0.5 * level))  # in standard errors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         there, width = scale.there(estimate), _shorter(reach * np.abs(scale.slope(estimate)) * error)
-        ends = [scale.back(there - width), scale.back(there + width)]
-        if scale.certain is not None:
-            ends.append(np.clip(estimate + np.sign(scale.certain - 0.5) * reach * error, 0.0, 1.0))
+        ends = np.clip([scale.back(there - width), scale.back(there + width)], *_just_inside(scale.least, scale.most))
         known = np.isfinite(there) & np.isfinite(width) & (error > _ROUNDING * (1.0 + np.abs(estimate)))
-    found = np.where(known, np.stack(ends), estimate)
+    found = np.where(known, ends, estimate)
     return Interval(estimate, found.min(axis=0), found.max(axis=0))

@@ -37,6 +37,7 @@ _N_PANELS = 24  # of equal width, at least, between the beginning and the last t
 _N_HALVINGS = 14  # of panels towards the beginning, and towards times if there are few
 _MOST_PANELS = 96  # up to which panels halve towards times
 _N_NODES, _FEWER_NODES = 8, 5  # on a panel, and where there are many of them
+_N_ROUGH, _FEWEST_NODES = 8, 3  # panels and nodes where errors cancel
 _MANY_PANELS = 120
 _STATES_AT_ONCE = 64  # hidden states, whose tables are made together
 _ROWS_AT_ONCE = 256  # in the last state, with times of their own
@@ -58,6 +59,8 @@ class CourseCurves:
     known : Histories
         Each of a course that was seen until some time, and of a subject that was known to be alive then, or later.
     n_threads : int, optional
+    roughly : bool
+        With fewer nodes of integrals, for differences between answers, in which errors cancel.
     """
 
     models: EndpointModels
@@ -65,6 +68,7 @@ class CourseCurves:
     covariates: Array
     known: Histories
     n_threads: int | None = None
+    roughly: bool = False
 
     # --- questions ---
 
@@ -101,7 +105,7 @@ class CourseCurves:
             out[after] = (weights / weights.sum(axis=1, keepdims=True)) @ table
         for rows, since, _ in self._groups():
             end = max(self.models.of(e, 0).scale(0).end, since * (1.0 + 1e-9) + 1e-300)
-            grid = _Grid.of(since, np.array([end]), self._kinks)
+            grid = self._grid(since, np.array([end]))
             mass = self._entering(rows, since, e, grid.nodes) * grid.weights
             share = mass / np.maximum(mass.sum(axis=1, keepdims=True), _NOBODY)
             own, tilts = self._late.weights[rows], self._late.tilts(grid.nodes)
@@ -138,6 +142,9 @@ class CourseCurves:
     def _kinks(self) -> Array:
         return np.unique(np.concatenate([model.kinks(0) for model in self.models.models]))
 
+    def _grid(self, since: float, times: Array) -> _Grid:
+        return _Grid.rough(since, times) if self.roughly else _Grid.of(since, times, self._kinks)
+
     def _groups(self) -> list[tuple[Integers, float, float]]:
         """Rows to which nothing has happened, until when, and until when they are known to be alive."""
         rows, known = np.flatnonzero(self.known.state == 0), self.known
@@ -166,7 +173,7 @@ class CourseCurves:
 
     def _paths_from(self, rows: Integers, since: float, times: Array) -> dict[Path, Array]:
         """Of rows to which nothing had happened until a time."""
-        grid = _Grid.of(since, times, self._kinks)
+        grid = self._grid(since, times)
         free = self._free(rows, since, np.maximum(times, since))
         out: dict[Path, Array] = {(0, -1): free}
         masses = {e: self._entering(rows, since, e, grid.nodes) * grid.weights for e in range(len(self.models.models))}
@@ -182,7 +189,7 @@ class CourseCurves:
         return out
 
     def _rates_from(self, rows: Integers, since: float, times: Array) -> dict[Path, Array]:
-        grid = _Grid.of(since, times, self._kinks)
+        grid = self._grid(since, times)
         later = (times > since) | ((since == 0.0) & (times >= 0.0))
         flows = {e: np.where(later, self._entering(rows, since, e, np.maximum(times, since)), 0.0) for e in range(len(self.models.models))}
         out: dict[Path, Array] = {(0, -1): -np.sum(list(flows.values()), axis=0)}
@@ -198,7 +205,7 @@ class CourseCurves:
         """The probability that nothing has happened until each time, given that nothing had until ``since``."""
         out = np.ones((rows.size, times.size))
         for curves in self._early:
-            alive = curves.weights[rows] @ curves.survival_by_state(np.append(times, since))
+            alive = curves.survival(np.append(times, since), rows)
             out *= np.minimum(alive[:, :-1] / np.maximum(alive[:, -1:], _NOBODY), 1.0)
         return out
 
@@ -206,9 +213,8 @@ class CourseCurves:
         """The density of a first event of one kind, given that nothing had happened until ``since``, (rows, times)."""
         out = np.ones((rows.size, times.size))
         for k, curves in enumerate(self._early):
-            weights = curves.weights[rows]
-            value = weights @ (curves.density_by_state(times) if k == e else curves.survival_by_state(times))
-            out *= value / np.maximum(weights @ curves.survival_by_state(np.array([since])), _NOBODY)
+            value = curves.density(times, rows) if k == e else curves.survival(times, rows)
+            out *= value / np.maximum(curves.survival(np.array([since]), rows), _NOBODY)
         return out
 
     def _flow(self, rows: Integers, mass: Array, grid: _Grid, times: Array, *, rates: bool) -> Array:
@@ -262,7 +268,7 @@ class CourseCurves:
 
     def _passed(self, rows: Integers, since: float, e: int, first: Array, time: float, *, dead: bool = False) -> Array:
         """The passing event until each of the first times, and alive, or dead, at a later time, (rows, first)."""
-        grid = _Grid.of(since, np.append(np.clip(first, since, time), time), self._kinks)
+        grid = self._grid(since, np.append(np.clip(first, since, time), time))
         alive = self._surviving(rows, grid.nodes, time)
         mass = self._entering(rows, since, e, grid.nodes) * grid.weights * (1.0 - alive if dead else alive)
         return grid.at_times(mass)[:, :-1]
@@ -320,6 +326,16 @@ class _Grid:
         edges = edges[np.append(True, np.diff(edges) > 1e-12 * last)]
         n_nodes = _N_NODES if edges.size <= _MANY_PANELS else _FEWER_NODES
         return cls(*panel_nodes(edges, n_nodes), edges, np.maximum(times, since))
+
+    @classmethod
+    def rough(cls, since: float, times: Array) -> _Grid:
+        """Panels that end at all times; good to about a thousandth."""
+        last = float(np.max(times, initial=since))
+        if last <= since:
+            return cls.of(since, times, np.empty(0))
+        edges = np.unique(np.concatenate([np.linspace(since, last, _N_ROUGH + 1), times[times > since]]))
+        edges = edges[np.append(True, np.diff(edges) > 1e-12 * last)]
+        return cls(*panel_nodes(edges, _FEWEST_NODES), edges, np.maximum(times, since))
 
     def at_times(self, mass: Array) -> Array:
         """Integrals until all times, of what nodes have, (rows, times)."""

@@ -1,7 +1,7 @@
 """The prognosis of a model that has a harmonium for each endpoint of a course.
 
-Rows whose covariates and course are known are answered by these; others, in which something has to be integrated out, by the harmonium of
-whole courses (:mod:`harmonium.model.episode_prognosis`).
+Rows whose course is known until some time are answered by these, as averages over what missing covariates may be; others by the harmonium
+of whole courses (:mod:`harmonium.model.episode_prognosis`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from harmonium.cells import Cells
 from harmonium.engine.choice_of_method import CLOSED_FORM
+from harmonium.model.completions import Completions
 from harmonium.model.course_curves import CourseCurves
-from harmonium.model.deviations import Movable, Question, deviations_along, displaced_along
+from harmonium.model.deviations import Movable, Question, deviations_along, linear_along
 from harmonium.model.endpoint_models import EndpointModels
 from harmonium.model.episode_prognosis import EpisodePrognosis
 from harmonium.typing import Array, Booleans, Integers
@@ -29,7 +30,9 @@ class CoursePrognosis(EpisodePrognosis):
 
     models: EndpointModels
     _moving: tuple[int, int | None] | None = None  # the endpoint and state whose parameters are moved; otherwise those of whole courses
-    _curves: tuple[Integers, CourseCurves] | None = None
+    _curves: tuple[Integers, Completions, CourseCurves] | None = None
+
+    _roughly = False  # differences between answers are asked for, in which errors of integrals cancel
 
     # --- which rows are whose ---
 
@@ -43,16 +46,19 @@ class CoursePrognosis(EpisodePrognosis):
     def _answered(self) -> Booleans:
         """Rows that the models of endpoints answer."""
         if not hasattr(self, "_kept_answered"):
-            self._kept_answered = self.models.answer_for(self._covariates, self.histories)
+            self._kept_answered = self.models.answer_for(self.histories)
         return self._kept_answered
 
-    def _own(self) -> tuple[Integers, CourseCurves]:
-        """Rows that the models of endpoints answer, ready to be asked."""
-        if self._curves is None:
-            rows = np.flatnonzero(self._answered)
-            curves = CourseCurves(self.models, self.encoding, self._covariates[rows], self.histories.part(rows), self._n_threads)
-            self._curves = rows, curves
-        return self._curves
+    def _curves_of(self, rows: Integers) -> tuple[Completions, CourseCurves]:
+        """What rows may be that the models of endpoints answer, and their curves; kept for all of them."""
+        if self._curves is not None and np.array_equal(self._curves[0], rows):
+            return self._curves[1:]
+        found = Completions.of(self.parameters, self.units, self.cells.part(rows), self._n_threads)
+        covariates, known = found.covariates, self.histories.part(rows[found.rows])
+        curves = CourseCurves(self.models, self.encoding, covariates, known, self._n_threads, self._roughly)
+        if rows.size == np.count_nonzero(self._answered):
+            self._curves = rows, found, curves
+        return found, curves
 
     @property
     def methods(self) -> Any:
@@ -87,18 +93,13 @@ class CoursePrognosis(EpisodePrognosis):
         answered = self._answered[chosen]
         if not answered.any():
             return others(chosen)
-        own = question(self._asked_of(chosen[answered]))
+        found, curves = self._curves_of(chosen[answered])
+        own = np.swapaxes(found.averaged(np.swapaxes(question(curves), 0, 1)), 0, 1)
         if answered.all():
             return own
         out = np.empty((len(own), chosen.size, *own.shape[2:]))
         out[:, answered], out[:, ~answered] = own, others(chosen[~answered])
         return out
-
-    def _asked_of(self, chosen: Integers) -> CourseCurves:
-        rows, curves = self._own()
-        if np.array_equal(rows, chosen):
-            return curves
-        return CourseCurves(self.models, self.encoding, self._covariates[chosen], self.histories.part(chosen), self._n_threads)
 
     # --- how far they may be off ---
 
@@ -116,7 +117,7 @@ class CoursePrognosis(EpisodePrognosis):
     def _facing(self, moving: tuple[int, int | None] | None) -> CoursePrognosis:
         """The same, of which other parameters are moved."""
         out = copy(self)
-        out._moving, out.warns = moving, False
+        out._moving, out._curves, out._roughly, out.warns = moving, None, True, False
         return out
 
     def affected(self) -> Sequence[tuple[Movable, Cells]]:
@@ -131,21 +132,27 @@ class CoursePrognosis(EpisodePrognosis):
             out.append((self._facing((e, state)), model.encoding.cells(values)))
         return out
 
-    def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
+    def hurried(self, endpoint: int, hazard_ratio: float) -> CoursePrognosis:
+        """Of the same rows, with a factor of the hazard of the endpoint that this prognosis faces."""
+        assert self._moving is not None, "whole courses have no hazards of endpoints"
+        out = self._facing(None)
+        out.models, out._curves = self.models.hurried(*self._moving, hazard_ratio), None
+        return out
+
+    def _standing_for(self, found: Completions) -> Self:
+        out = super()._standing_for(found)
+        out.models = self.models
+        return out
+
+    def _deviations(self, question: Question, thorough: bool) -> tuple[Array, Iterator[Array]]:
         """The answer to a question; it deviates along the directions of every endpoint's model, and of whole courses where these answer."""
         base = question(self)
         parts = [deviations_along(spread, one, question, thorough=thorough)[1] for spread, one in self._movable()]
         return base, (deviation for part in parts for deviation in part)
 
-    def displacement(self, question: Question, covariate: int) -> Array:
-        """How far the answer to a question moves with the displacements by shrinkage of one covariate in all models."""
-        name = self.encoding.modelled[covariate].name
-        total = np.zeros(1)
-        for spread, one in self._movable():
-            own = self.encoding if one._moving is None else self.models.models[one._moving[0]].encoding
-            place = [column.name for column in own.modelled].index(name)
-            total = total + displaced_along(spread, one, question, place)
-        return total
+    def correction(self, question: Question) -> Array:
+        """How far the answer to a question moves with what shrinkage has taken from all models."""
+        return np.asarray(np.sum([linear_along(spread, one, question) for spread, one in self._movable()], axis=0))
 
     def _movable(self) -> Iterator[tuple[Any, CoursePrognosis]]:
         """Spreads, and prognoses whose parameters can be moved along them."""

@@ -60,6 +60,8 @@ class EndpointModel:
     training : TrainingSummary
     spreading : OnDemand, optional
         How far the parameters may be from where they are.
+    hazard_ratio : float
+        Factor of the hazard, while it is asked how far answers move with it (:mod:`harmonium.model.linear_effects`).
     """
 
     scales: tuple[TimeScale | None, ...]
@@ -68,6 +70,7 @@ class EndpointModel:
     parameters: Parameters
     training: TrainingSummary
     spreading: OnDemand[Spread] | None = field(default=None, repr=False)
+    hazard_ratio: float = 1.0
 
     @property
     def covariate_units(self) -> None:
@@ -200,20 +203,26 @@ class EndpointCurves:
         natural, layout = self.model.parameters.natural(), self.model.encoding.layout
         return EndpointStates.of(natural, int(layout.offsets[layout.outcomes.start]), self.states)
 
-    def survival(self, times: Array) -> Array:
+    def survival(self, times: Array, rows: Integers | slice = slice(None)) -> Array:
         """The probability that the endpoint has not happened until each time since the state was entered, (rows, times)."""
-        return np.asarray(self.weights @ self.survival_by_state(times))
+        return np.asarray((self.weights[rows] @ self._survival(times)) ** self.model.hazard_ratio)
 
-    def density(self, times: Array) -> Array:
+    def density(self, times: Array, rows: Integers | slice = slice(None)) -> Array:
         """Of the time until the endpoint, (rows, times); zero beyond the end of follow-up."""
-        return np.asarray(self.weights @ self.density_by_state(times))
+        return _hurried(self.weights[rows] @ self._density(times), self.weights[rows] @ self._survival(times), self.model.hazard_ratio)
 
     def survival_by_state(self, times: Array) -> Array:
         """(hidden states, times)."""
-        return self.hidden.survival(self.model.positions(self.state, times))
+        return np.asarray(self._survival(times) ** self.model.hazard_ratio)
 
     def density_by_state(self, times: Array) -> Array:
         """(hidden states, times), in one over the unit of time."""
+        return _hurried(self._density(times), self._survival(times), self.model.hazard_ratio)
+
+    def _survival(self, times: Array) -> Array:
+        return self.hidden.survival(self.model.positions(self.state, times))
+
+    def _density(self, times: Array) -> Array:
         slopes = np.nan_to_num(np.exp(self.model.log_slopes(self.state, times)))
         return np.asarray(self.hidden.density(event_position(self.model.positions(self.state, times))) * slopes)
 
@@ -229,3 +238,11 @@ class EndpointCurves:
         change = unit.statistics(scores) - unit.statistics(np.zeros_like(scores))
         field = -self.states @ (change @ natural.coupling[own]).T
         return np.asarray(np.exp(field - field.max(axis=0)))
+
+
+def _hurried(density: Array, survival: Array, hazard_ratio: float) -> Array:
+    """The density if the hazard is multiplied."""
+    if hazard_ratio == 1.0:
+        return np.asarray(density)
+    with np.errstate(divide="ignore"):
+        return np.where(density > 0.0, density * hazard_ratio * survival ** (hazard_ratio - 1.0), 0.0)

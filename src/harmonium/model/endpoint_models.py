@@ -13,7 +13,7 @@ from harmonium.table.course import Course
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.histories import Histories
+from harmonium.table.histories import Histories, histories_of
 from harmonium.typing import Array, Booleans
 
 __all__ = ["EndpointModels"]
@@ -47,25 +47,35 @@ class EndpointModels:
         found = [model.training.converged for model in self.models]
         return None if None in found else all(found)
 
-    def answer_for(self, covariates: Array, known: Histories) -> Booleans:
-        """Rows that these models answer: all covariates are known, and so is the course until some time, and no more than being alive then.
+    def answer_for(self, known: Histories) -> Booleans:
+        """Rows that these models answer: the course is known until some time, and no more than being alive then.
 
         Others are for the model of whole courses, which integrates over what is not known.
         """
-        return np.asarray((known.ended < 0) & np.isinf(known.dead) & _is_timed(known) & ~np.isnan(covariates).any(axis=1))
+        return np.asarray((known.ended < 0) & np.isinf(known.dead) & _is_timed(known))
 
-    def tell_of(self, covariates: Array, known: Histories) -> Booleans:
+    def tell_of(self, known: Histories) -> Booleans:
         """Rows of whose course, ended or not, these models know how likely it is."""
         seen = (known.ended >= 0) | (np.isinf(known.dead) & (known.alive <= known.until * (1.0 + _LATER)))
-        return np.asarray(seen & _is_timed(known) & ~np.isnan(covariates).any(axis=1))
+        return np.asarray(seen & _is_timed(known))
 
     def moved(self, endpoint: int, state: int | None, step: Array) -> EndpointModels:
         """With parameters of one endpoint, or those in one state alone, that are further along by a step."""
         model = self.models[endpoint]
-        other = replace(model, parameters=moved(model.parameters, step))
+        return self._with(endpoint, state, replace(model, parameters=moved(model.parameters, step)))
+
+    def hurried(self, endpoint: int, state: int | None, hazard_ratio: float) -> EndpointModels:
+        """With a factor of the hazard of an endpoint, or that in one state alone."""
+        return self._with(endpoint, state, replace(self.models[endpoint], hazard_ratio=hazard_ratio))
+
+    def _with(self, endpoint: int, state: int | None, other: EndpointModel) -> EndpointModels:
         if state is not None:
             return replace(self, by_state={(endpoint, state): other})
         return replace(self, models=tuple(other if e == endpoint else own for e, own in enumerate(self.models)))
+
+    def histories(self, y: Endpoints) -> Histories:
+        """What is known of each row's course."""
+        return histories_of(self.course, y)
 
     def log_likelihood(self, encoding: Encoding, covariates: Array, y: Endpoints, known: Histories) -> Array:
         """Ln p of the course of every row given its covariates, in the user's unit of time; of courses that are known."""

@@ -17,6 +17,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
+from harmonium.model.completions import Completions
 from harmonium.model.course_prognosis import CoursePrognosis
 from harmonium.model.course_simulation import simulate_courses
 from harmonium.model.draws import draw_tables
@@ -178,16 +179,27 @@ class Fitted(SurvivalModel):
         out = np.empty(len(covariates))
         left = np.ones(out.size, dtype=bool)
         if self.endpoint_models is not None and self.encoding.episodes is not None:
-            found = self.encoding.episodes.histories(known)
-            left = ~self.endpoint_models.tell_of(covariates, found)
+            left = ~self.endpoint_models.tell_of(self.encoding.episodes.histories(known))
             rows = np.flatnonzero(~left)
-            out[rows] = self.endpoint_models.log_likelihood(self.encoding, covariates[rows], known.part(rows), found.part(rows))
+            out[rows] = self._log_likelihood_of_courses(covariates[rows], known.part(rows), self.endpoint_models)
         if left.all():
             return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
         if left.any():
             rows = np.flatnonzero(left)
             out[rows] = conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates[rows], known.part(rows))
         return out
+
+    def _log_likelihood_of_courses(self, covariates: Array, known: Endpoints, models: EndpointModels) -> Array:
+        """Of courses of which the models of endpoints tell, averaged over what missing covariates may be."""
+        if not len(covariates):
+            return np.empty(0)
+        found = Completions.of(self.parameters, self.covariate_units, self.encoding.cells(covariates), self.n_jobs)
+        some = known.part(found.rows)
+        values = found.covariates
+        ln = models.log_likelihood(self.encoding, values, some, models.histories(some))
+        best = np.full(len(covariates), -np.inf)
+        np.maximum.at(best, found.rows, ln)
+        return np.asarray(best + np.log(found.averaged(np.exp(ln - best[found.rows]))))
 
     def log_mass_given_covariates(self, cells: Cells) -> Array:
         """Log mass of every row, but for a constant that depends on its covariates alone."""
@@ -224,12 +236,12 @@ class Fitted(SurvivalModel):
             yield from tables
             return
         found = self.encoding.episodes.histories(known)
-        lower, upper = cells.bounds()
-        covariates = np.where(lower == upper, lower, np.nan)[:, : len(self.encoding.modelled)]
-        rows = np.flatnonzero(self.endpoint_models.answer_for(covariates, found))
+        rows = np.flatnonzero(self.endpoint_models.answer_for(found))
+        completed = Completions.of(self.parameters, self.covariate_units, cells.part(rows), self.n_jobs)
         while some := list(islice(tables, max(1, _DRAWN_AT_ONCE // max(cells.n_rows, 1)))):
             if rows.size:
                 courses = np.concatenate([table[rows] for table in some])
+                courses[:, : len(self.encoding.modelled)] = np.concatenate([completed.drawn(rng) for _ in some])
                 simulate_courses(self.endpoint_models, self.encoding, courses, found.part(np.tile(rows, len(some))), rng, self.n_jobs)
                 for table, own in zip(some, np.split(courses, len(some)), strict=True):
                     table[rows] = own

@@ -64,9 +64,9 @@ class MixturePrognosis(Prognosis):
             for deviation in deviations:
                 yield root * deviation
 
-    def displacement(self, question: Question, covariate: int) -> Array:
-        """How far the answers of components move with their displacements, on average."""
-        return self._average(lambda part: part.displacement(question, covariate))
+    def correction(self, question: Question) -> Array:
+        """How far the answers of components move with what shrinkage has taken from them, on average."""
+        return self._average(lambda part: part.correction(question))
 
     def _average(self, question: Callable[[ModelPrognosis], Array], rows: Integers | None = None) -> Array:
         total: Array | None = None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from harmonium.cells import Cells
-from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.parameters import Parameters
-from harmonium.model.deviations import Movable, Question, deviations_along, displaced_along
+from harmonium.model.completions import Completions
+from harmonium.model.deviations import Movable, Question, deviations_along, linear_along
 from harmonium.model.finding import FoundRows, find_rows
 from harmonium.model.hidden import Answer, stacked
 from harmonium.model.on_demand import OnDemand
@@ -46,6 +49,7 @@ class ModelPrognosis(Prognosis):
         self._seed, self._n_threads = seed, n_threads
         self._found: list[FoundRows] | None = None
         self.spreading: OnDemand[Spread] | None = None
+        self._hurried: tuple[int | None, float] = (None, 1.0)
 
     @property
     def n_rows(self) -> int:
@@ -56,21 +60,50 @@ class ModelPrognosis(Prognosis):
         """Of the same rows, by a model whose natural parameters are further along by a step."""
         parameters = moved(self.parameters, step)
         out = type(self)(self.encoding, parameters, self.cells, self.known, self._seed, self._n_threads, self.units)
-        out.warns = False
+        out.warns, out.stands_for = False, self.stands_for
         return out
 
     def affected(self) -> Sequence[tuple[Movable, Cells]]:
         """Prognoses whose biases direct effects move, and the cells whose covariates they follow."""
         return [(self, self.cells)]
 
-    def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
-        """The answer to a question, and how far it deviates along each direction of the model's spread."""
-        spread = None if self.spreading is None else self.spreading.value
-        return deviations_along(spread, self, question, thorough=thorough)
+    def hurried(self, endpoint: int, hazard_ratio: float) -> ModelPrognosis:
+        """Of the same rows, with a factor of the hazard of one endpoint: in survival, incidence and joint survival, which averages are of.
 
-    def displacement(self, question: Question, covariate: int) -> Array:
-        """How far the answer to a question moves with the displacement by shrinkage of one covariate."""
-        return displaced_along(None if self.spreading is None else self.spreading.value, self, question, covariate)
+        That others follow the endpoint is left out of joint survival.
+        """
+        out = copy(self)
+        out._hurried, out.warns = (endpoint, hazard_ratio), False
+        return out
+
+    def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question, and how far it deviates along each direction of the model's spread.
+
+        Rows with missing values deviate as the average of what they may be, whose distribution is as it was learned.
+        """
+        if not incomplete_rows(self.cells).any():
+            return self._deviations(question, thorough)
+        found = Completions.of(self.parameters, self.units, self.cells, self._n_threads)
+        along = self._standing_for(found)._deviations(question, thorough)[1]
+        return question(self), (found.averaged(own) for own in along)
+
+    def _standing_for(self, found: Completions) -> Self:
+        """Of what rows may be."""
+        known = None if self.known is None else self.known.part(found.rows)
+        out = type(self)(self.encoding, self.parameters, found.cells, known, self._seed, self._n_threads, self.units)
+        out.spreading, out.warns, out.stands_for = self.spreading, False, found.rows
+        return out
+
+    def _deviations(self, question: Question, thorough: bool) -> tuple[Array, Iterator[Array]]:
+        return deviations_along(self._spread, self, question, thorough=thorough)
+
+    def correction(self, question: Question) -> Array:
+        """How far the answer to a question moves with the linear effects on the hazards that shrinkage has taken from the model."""
+        return linear_along(self._spread, self, question)
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self.spreading is None else self.spreading.value
 
     @property
     def methods(self) -> Any:
@@ -107,7 +140,8 @@ class ModelPrognosis(Prognosis):
         column = self.encoding.column_of(e)
         answers = [(part.places, part.rows.survival(column, positions)) for part in self._parts()]
         places, found = [place for place, _ in answers], stacked([answer for _, answer in answers])
-        return Answer(*(_in_order(places, array) for array in (found.mean, found.standard_error, found.r_hat)))
+        answer = Answer(*(_in_order(places, array) for array in (found.mean, found.standard_error, found.r_hat)))
+        return replace(answer, mean=answer.mean ** self._hurried[1]) if e == self._hurried[0] else answer
 
     def _survival_at(self, e: int, positions: Array) -> Array:
         column = self.encoding.column_of(e)
@@ -136,7 +170,12 @@ class ModelPrognosis(Prognosis):
 
     def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array:
         columns = [self.encoding.column_of(e) for e in places]
-        return self._each(lambda rows: question(rows, columns, positions).mean)
+        out, (hurried, hazard_ratio) = self._each(lambda rows: question(rows, columns, positions).mean), self._hurried
+        if hurried not in places:
+            return out
+        axis = places.index(hurried)
+        alone = self._each(lambda rows: rows.survival(columns[axis], positions[axis]).mean) ** (hazard_ratio - 1.0)
+        return np.asarray(out * alone.reshape(len(out), *(-1 if k == axis else 1 for k in range(len(places)))))
 
 
 def _in_order(places: list[Integers], answers: Array) -> Array:

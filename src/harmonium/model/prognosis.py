@@ -24,7 +24,7 @@ from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.encoding import Encoding, event_position
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
 __all__ = ["Joint", "Prognosis", "endpoint_place", "no_states"]
 
@@ -73,6 +73,7 @@ class Prognosis(ABC):
         self.encoding = encoding
         self.known = known
         self.warns = True
+        self.stands_for: Integers | None = None  # rows of the table, where these are what they may be
 
     # --- questions ---
 
@@ -93,7 +94,7 @@ class Prognosis(ABC):
     def survival_at(self, endpoint: str | None, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
         e = self._place(endpoint)
-        return self._survival_at(e, self._scale(e).to_unit(np.asarray(times, dtype=np.float64)))
+        return self._survival_at(e, self._scale(e).to_unit(self._by_row(times)))
 
     @with_interval(EVENT)
     def cumulative_incidence(self, endpoint: str | None = None, times: Any = None) -> Array:
@@ -213,8 +214,8 @@ class Prognosis(ABC):
         """
 
     @abstractmethod
-    def displacement(self, question: Question, covariate: int) -> Array:
-        """How far the answer to a question moves to where one step of Newton's method leads under a weaker prior of one covariate."""
+    def correction(self, question: Question) -> Array:
+        """How far the answer to a question moves with the linear effects on the hazards that shrinkage has taken from the model."""
 
     @property
     @abstractmethod
@@ -254,6 +255,11 @@ class Prognosis(ABC):
     def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array: ...
 
     # --- what was asked ---
+
+    def _by_row(self, times: Any) -> Array:
+        """A time for each row of the table, for each of these rows."""
+        own = np.asarray(times, dtype=np.float64)
+        return own if self.stands_for is None else own[self.stands_for]
 
     def _place(self, endpoint: str | None) -> int:
         return endpoint_place(self.encoding.endpoint_names, endpoint)

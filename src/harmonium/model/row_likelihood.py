@@ -17,7 +17,7 @@ from harmonium.model.fitted import Fitted
 from harmonium.training.objective import Objective
 from harmonium.typing import Array, Booleans
 
-__all__ = ["RowLikelihood"]
+__all__ = ["RowLikelihood", "means_by_state"]
 
 
 class RowLikelihood:
@@ -68,7 +68,7 @@ class RowLikelihood:
         for (rows, with_units), total in zip(self._parts, self._sums, strict=True):
             own = self._joined(parameters) if with_units else parameters
             on = hidden_states(own.n_hidden)[:, :n_hidden]
-            means = _means_by_state(own, layout) if unseen[rows].any() else None
+            means = means_by_state(own, layout) if unseen[rows].any() else None
             for term, found in zip(self._terms, total.posteriors(own), strict=True):
                 hidden = found @ on
                 products = statistics[rows][:, :, None] * hidden[:, None, :]
@@ -93,7 +93,7 @@ class RowLikelihood:
         return np.asarray(term.weights * values * weights[rows] / weights.sum())
 
 
-def _means_by_state(parameters: Parameters, layout: Layout) -> Array:
+def means_by_state(parameters: Parameters, layout: Layout) -> Array:
     """Means of the statistics of covariates of which nothing is known, in every state, (states, statistics)."""
     natural = parameters.natural()
     states, parts = hidden_states(parameters.n_hidden), []

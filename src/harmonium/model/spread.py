@@ -27,7 +27,7 @@ STEP = 1e-5
 
 @dataclass(frozen=True)
 class Spread:
-    """Directions, those first that predictions follow, and displacements, by which shrinkage and few hidden units may have led astray.
+    """Directions, those first that predictions follow, and what shrinkage and few hidden units may have led astray.
 
     Attributes
     ----------
@@ -45,10 +45,13 @@ class Spread:
         From the optimum to others that are nearly as good.
     chances : ndarray of shape (n_jumps,)
         That another sample would have preferred them.
-    shrunk : ndarray of shape (n_covariates, n_natural)
-        For each covariate, the displacement by shrinkage of what it goes with, all others being shrunk as they are.
-    shrunk_effects : ndarray of shape (n_covariates, n_effects, n_biases)
-        Of direct effects.
+    linear : ndarray of shape (n_endpoints, 1 + n_effects)
+        What a fit that shrinks lacks: linear effects on the logarithm of each endpoint's hazard, a constant first
+        (:mod:`harmonium.model.linear_effects`); none where a model has durations in the place of endpoints.
+    linear_roots : ndarray of shape (n_endpoints, 1 + n_effects, 1 + n_effects)
+        Roots of their covariances, in columns.
+    linear_moves : ndarray of shape (n_endpoints, 1 + n_directions + n_jumps, 1 + n_effects)
+        How they move with all directions and jumps.
     """
 
     directions: Array
@@ -59,12 +62,13 @@ class Spread:
     unit: Array
     jumps: Array
     chances: Array
-    shrunk: Array
-    shrunk_effects: Array
+    linear: Array
+    linear_roots: Array
+    linear_moves: Array
 
-    def check(self, n_natural: int, n_covariates: int, n_effects: int) -> str | None:
+    def check(self, n_natural: int, n_effects: int) -> str | None:
         """What is wrong with it, if anything is."""
-        n, n_biases = len(self.kept), len(self.biases)
+        n, n_biases, n_linear, own = len(self.kept), len(self.biases), len(self.linear), 1 + n_effects
         expected = {
             "directions": (1 + n, n_natural),
             "effects": (1 + n, n_effects, n_biases),
@@ -74,8 +78,9 @@ class Spread:
             "unit": (n_effects,),
             "jumps": (len(self.chances), n_natural),
             "chances": (len(self.chances),),
-            "shrunk": (n_covariates, n_natural),
-            "shrunk_effects": (n_covariates, n_effects, n_biases),
+            "linear": (n_linear, own),
+            "linear_roots": (n_linear, own, own),
+            "linear_moves": (n_linear, 1 + n + len(self.chances), own),
         }
         for name, shape in expected.items():
             found = getattr(self, name)

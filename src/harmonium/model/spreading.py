@@ -8,7 +8,7 @@ its couplings is not where the truth is, even on average.
 * Direct effects of covariates on outcomes, which the model does not have, may differ from zero, under the prior of the couplings.
 * The displacement :math:`V (s - c \Lambda z)`, where s is the sum of the scores, is where one step of Newton's method leads from the
   optimum under the weaker prior, with direct effects. It counts as one more direction: what was shrunk may be as far off as that.
-  Where values of one covariate are compared, the same step with the weaker prior for that covariate alone is added to the averages.
+  Averages at values of a column are corrected instead (:mod:`harmonium.model.linear_effects`).
 
 Where the search found other optima that are nearly as good, their distance counts as well (:mod:`harmonium.model.rivals`).
 
@@ -27,19 +27,20 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from harmonium.cells import Cells
-from harmonium.engine.covariate_units import incomplete_rows
 from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.prepared import Term
 from harmonium.engine.states import EXACT_LIMIT
+from harmonium.model.completions import Completions
 from harmonium.model.fitted import Fitted
+from harmonium.model.linear_effects import with_linear_effects
 from harmonium.model.rivals import jumps_to
 from harmonium.model.row_likelihood import RowLikelihood
 from harmonium.model.spread import Spread, covariate_statistics, flat
 from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective
-from harmonium.training.penalised import Prior, groups_of, prior_precisions
+from harmonium.training.penalised import Prior, prior_precisions
 from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["spread_of"]
@@ -50,8 +51,9 @@ _FLATTEST = 1e-6  # least precision of anything
 _STEP = 1e-5  # of differences of log-likelihoods
 _FREE = 1e-3  # distance from a bound from which on a parameter is free
 _MOST = 96  # directions that are kept
-_MOST_ROWS = 60  # whose predictions decide which directions come first
-_TIMES = (0.15, 0.4, 0.7)  # of a time scale, where they are compared
+_ROUGHLY = 1e-4  # relative: averages at neighbouring times that differ by less say the same
+_LAST = 0.5  # of a subject, where all that are left have the event
+_TIMES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a time scale as far as follow-up, where they are compared
 
 
 def spread_of(model: Fitted, objective: Objective, prior: float | Prior, rivals: Sequence[Parameters] = ()) -> Spread:
@@ -69,7 +71,8 @@ def spread_of(model: Fitted, objective: Objective, prior: float | Prior, rivals:
     """
     with one_thread():
         jumps, chances = jumps_to(model, objective, prior, rivals)
-        return replace(_spread(_Around.of(model, objective), prior), jumps=jumps, chances=chances)
+        found = replace(_spread(_Around.of(model, objective), prior), jumps=jumps, chances=chances)
+        return with_linear_effects(model, objective, found)
 
 
 def _spread(around: _Around, prior: float | Prior) -> Spread:
@@ -80,22 +83,7 @@ def _spread(around: _Around, prior: float | Prior) -> Spread:
     covariance = _inverse(information + np.diag(precision))
     left = max(1.0 - float(np.sum(information * covariance)) / around.objective.n_subjects, _LEAST_LEFT)
     displaced = covariance @ (slope - precision * around.position)
-    return _directions(around, left * covariance, displaced, left * _shrunk(around, prior, information, slope))
-
-
-def _shrunk(around: _Around, prior: float | Prior, information: Array, slope: Array) -> Array:
-    """For each covariate, where one step leads if its own couplings and direct effects have the weaker prior, (covariates, coordinates).
-
-    Others stay as they are shrunk, so that the step is short however many of them there are.
-    """
-    whole = np.append(prior_precisions(around.coordinates, prior)[around.free], around.of_effects(prior))
-    covariate = around.covariate
-    out = np.zeros((around.n_covariates, covariate.size))
-    for k in range(len(out)):
-        own = covariate == k
-        precision = np.maximum(np.where(own, _TRUSTED * whole, whole), _FLATTEST)
-        out[k] = _solved(information + np.diag(precision), np.where(own, slope - precision * around.position, 0.0))
-    return out
+    return _directions(around, left * covariance, displaced)
 
 
 @dataclass(frozen=True)
@@ -131,19 +119,6 @@ class _Around:
     def n_direct(self) -> int:
         """How many direct effects; none unless only the conditional likelihood was maximised."""
         return int(self.of_biases.sum()) * self.unit.size if self.objective.conditional == 1.0 else 0
-
-    @property
-    def n_covariates(self) -> int:
-        """How many covariates."""
-        return int(self.objective.layout.outcomes.start)
-
-    @property
-    def covariate(self) -> Integers:
-        """The covariate that free coordinates and direct effects belong to; something else of those of none."""
-        groups, number = groups_of(self.coordinates), np.full(self.z.size, -1)
-        self.coordinates.split(number)[1][:] = groups[:, None]
-        of_effects = np.tile(groups[~self.coordinates.of_outcomes], self.n_direct // max(self.unit.size, 1))
-        return np.append(number[self.free], of_effects)
 
     @property
     def position(self) -> Array:
@@ -223,21 +198,51 @@ class _Around:
         standing = weights > 0.0
         return (whole[standing] / weights[standing, None]).T @ whole[standing], whole.sum(axis=0)
 
-    def slopes(self) -> Array:
-        """How free coordinates and direct effects move predictions for some rows, (rows, predictions, coordinates)."""
-        gaps = incomplete_rows(self.objective.recorded)  # rows with missing values take longer
-        rows = np.flatnonzero(gaps if gaps.all() else ~gaps)
-        rows = rows[np.unique(np.linspace(0, rows.size - 1, _MOST_ROWS).astype(int))]
-        predictions = _Predictions(self.model, self.objective.recorded.part(rows))
+    def population(self) -> _Population:
+        """Predictions for rows as the model draws them."""
+        nothing = Cells.all_free(self.objective.layout)
+        drawn = Completions.of(self.model.parameters, self.model.covariate_units, nothing, self.model.n_jobs)
+        rows, predictions = drawn.cells, _Predictions(self.model, drawn.cells)
         base = predictions.at(self.parameters())
         found = np.zeros((self.z.size, *base.shape))
         for k in np.flatnonzero(self.free):
             found[k] = (predictions.at(self.parameters(int(k))) - base) / _STEP
         parts = [found[self.free]]
         if self.n_direct:
-            effects = found[self.of_biases, None] * self.standardised(self.objective.recorded.part(rows)).T[None, :, :, None]
+            effects = found[self.of_biases, None] * self.standardised(rows).T[None, :, :, None]
             parts.append(effects.reshape(self.n_direct, *base.shape))
-        return np.moveaxis(np.concatenate(parts), 0, -1)
+        return _Population(drawn.weights, base, np.moveaxis(np.concatenate(parts), 0, -1), predictions.positions)
+
+
+@dataclass(frozen=True)
+class _Population:
+    """Predictions for everybody, ln(-ln S).
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_rows,)
+    predictions : ndarray of shape (n_rows, n_predictions)
+    slopes : ndarray of shape (n_rows, n_predictions, n_coordinates)
+        How free coordinates and direct effects move them.
+    positions : ndarray of shape (n_predictions,)
+        On the time scales of training.
+    """
+
+    weights: Array
+    predictions: Array
+    slopes: Array
+    positions: Array
+
+    @property
+    def alive(self) -> Array:
+        """Survival averaged over everybody."""
+        return np.asarray(self.weights @ np.exp(-np.exp(self.predictions)))
+
+    @cached_property
+    def average(self) -> Array:
+        """How coordinates move it, (predictions, coordinates)."""
+        hazards = np.exp(self.predictions)
+        return -np.einsum("r,rp,rpk->pk", self.weights, hazards * np.exp(-hazards), self.slopes)
 
 
 class _Predictions:
@@ -245,12 +250,14 @@ class _Predictions:
 
     def __init__(self, model: Fitted, recorded: Cells) -> None:
         self._model, layout = model, recorded.layout
-        self._tables = [recorded.freeing_outcomes()]
-        for place in np.flatnonzero(layout.tabulated[layout.outcomes]):
-            for position in _TIMES:
+        self._tables, positions = [recorded.freeing_outcomes()], []
+        for place, timed in zip(np.flatnonzero(layout.tabulated[layout.outcomes]), model.encoding.in_training().timed, strict=True):
+            for position in timed.scale.reach * np.array(_TIMES):
                 lower, upper = (np.full((recorded.n_rows, layout.n_outcomes), np.nan) for _ in range(2))
                 lower[:, place], upper[:, place] = position, 1.0
                 self._tables.append(recorded.with_outcomes(lower, upper))
+                positions.append(position)
+        self.positions = np.array(positions)
         encoding = model.encoding
         at = [scale.from_unit(scale.reach * np.array(_TIMES)) for scale in encoding.scales]
         self._times = list(zip(encoding.endpoint_names, at, strict=True))
@@ -279,16 +286,43 @@ def _nearly_normal(alive: Array) -> Array:
     return np.asarray(np.log(-np.log(np.clip(alive, 1e-9, 1.0 - 1e-9))))
 
 
-def _level(around: _Around, slopes: Array, displaced: Array) -> Array:
-    """A displacement without what it does to all rows alike, which biases of outcomes take back.
+def _with_known_average(
+    around: _Around, population: _Population, covariance: Array, displaced: Array
+) -> tuple[Array, Array]:
+    """A covariance and a displacement in which survival averaged over everybody is as uncertain as its product-limit estimate.
 
-    Larger effects leave the mean over rows where it is because biases make up for what they do to it in the second order. A linear step has
-    the biases and not the second order.
+    How large effects are says nothing about the average, which is seen directly: a displacement by larger effects leaves it where it is, and
+    its variance, which the covariance of all parameters has only roughly, is Greenwood's. What is known given the average stays.
     """
-    biases, mean = np.flatnonzero(around.of_biases[around.free]), slopes.mean(axis=0)
-    out = displaced.copy()
-    out[biases] -= np.linalg.lstsq(mean[:, biases], mean @ displaced, rcond=None)[0]
-    return out
+    mean, ties = population.average, around.objective.recorded.layout.tabulated[around.objective.layout.outcomes]
+    own = mean @ covariance @ mean.T
+    gain = covariance @ mean.T @ np.linalg.pinv(own, rcond=_ROUGHLY, hermitian=True)
+    if around.model.encoding.episodes is not None:  # their averages are of endpoints, which follow from several durations
+        return covariance, displaced - gain @ (mean @ displaced)
+    known = np.zeros_like(own)
+    for number, place in enumerate(np.flatnonzero(ties)):
+        part = slice(number * len(_TIMES), (number + 1) * len(_TIMES))
+        alive = population.alive[part]
+        known[part, part] = np.outer(alive, alive) * _greenwood(around.objective, int(place), population.positions[part])
+    found = covariance + gain @ (known - own) @ gain.T
+    return 0.5 * (found + found.T), displaced - gain @ (mean @ displaced)
+
+
+def _greenwood(objective: Objective, place: int, positions: Array) -> Array:
+    """Covariances of the product-limit estimate at some positions, relative to it; an interval counts where it ends."""
+    lower, upper = objective.recorded.column(objective.layout.outcomes.start + place)
+    event = upper < 1.0
+    at = np.where(event, upper, lower)
+    times, which = np.unique(at[event], return_inverse=True)
+    weights = objective.row_weights
+    events = np.bincount(which, weights[event], times.size)
+    order, begun = np.argsort(at), np.sort(objective.entry[:, place])
+    later = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)[np.searchsorted(at[order], times)]
+    not_yet = np.append(np.cumsum(weights[np.argsort(objective.entry[:, place])][::-1])[::-1], 0.0)[np.searchsorted(begun, times)]
+    at_risk = np.maximum(later - np.where(begun[-1] > 0.0, not_yet, 0.0), events)
+    total = np.append(0.0, np.cumsum(events / (at_risk * np.maximum(at_risk - events, _LAST))))
+    found = total[np.searchsorted(times, positions, side="right")]
+    return np.minimum.outer(found, found)
 
 
 def _solved(matrix: Array, right: Array) -> Array:
@@ -303,29 +337,32 @@ def _inverse(matrix: Array) -> Array:
     return np.asarray(0.5 * (found + found.T))
 
 
-def _directions(around: _Around, covariance: Array, displaced: Array, shrunk: Array) -> Spread:
-    """Displacements, and the covariance as directions, ordered by how far predictions move along them."""
-    root = np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diagonal(covariance)))
-    slopes = around.slopes()
-    moves = (slopes @ root).reshape(-1, len(root))
+def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
+    """The displacement, and the covariance as directions, ordered by how far predictions move along them."""
+    population = around.population()
+    covariance, displaced = _with_known_average(around, population, covariance, displaced)
+    root = np.linalg.cholesky(covariance + 1e-9 * np.diag(np.diagonal(covariance)))
+    rows = (population.slopes @ root).reshape(-1, len(root))
+    together = np.sqrt(len(population.weights)) * (population.average / (population.alive * np.log(population.alive))[:, None]) @ root
+    moves = np.concatenate([rows, together])  # averages count as much as all rows, since rows of which little is known are averages
     values, turned = eigh(moves.T @ moves)
     order = np.argsort(values)[::-1][:_MOST]
     share = np.maximum(values, 0.0)[order] / max(float(np.maximum(values, 0.0).sum()), 1e-300)
     n_free, n_effects = int(around.free.sum()), around.unit.size
-    whole = np.concatenate([_level(around, slopes, displaced)[None], (root @ turned[:, order]).T, shrunk])
+    whole = np.concatenate([displaced[None], (root @ turned[:, order]).T])
     natural = np.array([around.natural(int(k)) for k in np.flatnonzero(around.free)])
     biases = natural[around.of_biases[around.free]] if around.n_direct else natural[:0]
     effects = whole[:, n_free:].reshape(len(whole), len(biases), n_effects) if len(biases) else np.zeros((len(whole), 0, n_effects))
-    moved, effects, n_kept = whole[:, :n_free] @ natural, np.swapaxes(effects, 1, 2), len(whole) - len(shrunk)
     return Spread(
-        directions=moved[:n_kept],
-        effects=effects[:n_kept],
+        directions=whole[:, :n_free] @ natural,
+        effects=np.swapaxes(effects, 1, 2),
         biases=biases,
         kept=np.clip(np.cumsum(share), 1e-12, 1.0),
         centre=around.centre,
         unit=around.unit,
         jumps=np.zeros((0, natural.shape[1])),
         chances=np.zeros(0),
-        shrunk=moved[n_kept:],
-        shrunk_effects=effects[n_kept:],
+        linear=np.zeros((0, 1 + n_effects)),
+        linear_roots=np.zeros((0, 1 + n_effects, 1 + n_effects)),
+        linear_moves=np.zeros((0, 1 + len(order), 1 + n_effects)),
     )

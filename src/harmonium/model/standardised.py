@@ -14,15 +14,17 @@ import numpy as np
 import pandas as pd
 
 from harmonium.model.answering import Answering
+from harmonium.model.completions import Completions
 from harmonium.model.confidence import Scale, interval_of
 from harmonium.model.deviations import Question
 from harmonium.table.columns import Column
-from harmonium.table.frames import as_typed, columns_of, to_pandas
+from harmonium.table.frames import as_typed, to_pandas
 from harmonium.typing import Array
 
 __all__ = ["Sure", "column_named", "standardised"]
 
-_FARTHEST = 0.9  # of the way to a bound that an average is moved
+_FARTHEST = 0.9  # of the way to a bound that an average is moved: the step that moves it is linear
+_COMPLETED = 100  # rows in the place of those with missing values, at least: draws then add a tenth of what rows differ by
 
 
 @dataclass(frozen=True)
@@ -90,41 +92,54 @@ def standardised(
     question : callable
         Of a prognosis; rows come first in the answers.
     sure : bool
-        Whether deviations are found. Then what the prior has shrunk is added to the averages, too.
+        Whether deviations are found, and what shrinkage has taken is added to the averages.
     quick : callable, optional
         A question that will do for deviations.
     most : ndarray or float
         The largest answers there may be; the least is 0.
     """
-    tables = {column: [_encoded(fitted, X, column, value) for value in values] for column, values in steps.items()}
-    prognosis = fitted.ask(np.concatenate([rows for own in tables.values() for rows in own]), None)
-    n_tables = sum(map(len, tables.values()))
-    answers = _averaged(question(prognosis), n_tables)
+    own = [(column_named(fitted, column), value) for column, values in steps.items() for value in values]
+    covariates, weights = _complete(fitted, X)
+    prognosis = fitted.ask(np.concatenate([_with_value(fitted, covariates, *one) for one in own]), None)
+
+    def averaged(answer: Array) -> Array:
+        """Over the rows of all tables."""
+        return np.asarray(np.tensordot(answer.reshape(len(own), weights.size, *answer.shape[1:]), weights, axes=(1, 0)))
+
+    answers = averaged(question(prognosis))
     deviations = np.empty((0, *answers.shape))
     if sure:
-        along = [_averaged(own, n_tables) for own in prognosis.deviations(quick or question, thorough=True)[1]]
+        along = [averaged(one) for one in prognosis.deviations(quick or question, thorough=True)[1]]
         deviations = np.array(along).reshape(-1, *answers.shape)
+        lost = averaged(prognosis.correction(quick or question))
+        answers = answers + np.clip(lost, -_FARTHEST * answers, _FARTHEST * (most - answers))
     out, start = dict[Any, list[Sure]](), 0
-    for column, own in tables.items():
-        values = answers[start : start + len(own)]
-        if sure:
-            lost = _shrunk(fitted, column, own, quick or question)
-            values = values + np.clip(lost, -_FARTHEST * values, _FARTHEST * (most - values))
-        out[column] = [Sure(value, deviations[:, start + k]) for k, value in enumerate(values)]
-        start += len(own)
+    for column, values in steps.items():
+        out[column] = [Sure(answers[k], deviations[:, k]) for k in range(start, start + len(values))]
+        start += len(values)
     return out
 
 
-def _averaged(answer: Array, n_tables: int) -> Array:
-    """Over the rows of tables of equal length."""
-    return np.asarray(answer.reshape(n_tables, -1, *answer.shape[1:]).mean(axis=1))
+def _complete(fitted: Answering, X: Any) -> tuple[Array, Array]:
+    """Encoded rows without missing values, several of which may stand for one row, and the weights of all.
 
-
-def _shrunk(fitted: Answering, column: Any, tables: Sequence[Array], question: Question) -> Array:
-    """What the prior has taken from averages at values of a column: differences, so that what all of them have in common is left out."""
-    place = [own.name for own in fitted.encoding.modelled].index(column)
-    moved = _averaged(fitted.ask(np.concatenate(tables), None).displacement(question, place), len(tables))
-    return np.asarray(moved - moved.mean(axis=0))
+    What is missing is completed given the row as it is, before anybody is given a value: values that go with a column must not go with
+    what it is set to.
+    """
+    frame = to_pandas(X)
+    if not len(frame):
+        raise ValueError("X has no rows to standardise over")
+    covariates = fitted.encoding.covariates(frame)
+    incomplete = np.flatnonzero(np.isnan(covariates).any(axis=1))
+    weights = np.full(len(covariates), 1.0 / len(covariates))
+    if not incomplete.size:
+        return covariates, weights
+    _, model = max(fitted.components, key=lambda one: one[0])
+    found = Completions.of(model.parameters, model.covariate_units, fitted.encoding.cells(covariates[incomplete]), fitted.n_jobs)
+    some = found.thinned(max(_COMPLETED // incomplete.size, 1))
+    whole = np.delete(np.arange(len(covariates)), incomplete)
+    completed = some.covariates
+    return np.concatenate([covariates[whole], completed]), np.concatenate([weights[whole], some.weights / len(covariates)])
 
 
 def column_named(fitted: Answering, name: Any) -> Column:
@@ -137,13 +152,11 @@ def column_named(fitted: Answering, name: Any) -> Column:
     return named[name]
 
 
-def _encoded(fitted: Answering, X: Any, column: Any, value: Any) -> Array:
+def _with_value(fitted: Answering, covariates: Array, own: Column, value: Any) -> Array:
     """Covariates of rows that all have one value of a column; a level must be one of the model."""
-    own, frame = column_named(fitted, column), to_pandas(X)
-    if not len(frame):
-        raise ValueError("X has no rows to standardise over")
-    columns_of(frame, [column])
     if own.role != "numeric" and value not in own.levels:
-        raise ValueError(f"column {column!r} has no level {as_typed(value)}; it has {', '.join(map(as_typed, own.levels))}")
-    kept = frame[column].dtype if own.role != "numeric" else np.float64
-    return fitted.encoding.covariates(frame.assign(**{column: pd.Series([value] * len(frame), index=frame.index, dtype=kept)}))
+        raise ValueError(f"column {own.name!r} has no level {as_typed(value)}; it has {', '.join(map(as_typed, own.levels))}")
+    out = covariates.copy()
+    one = pd.Series([value], dtype=object if own.role != "numeric" else np.float64, name=own.name)
+    out[:, fitted.encoding.modelled.index(own)] = own.encode(one)
+    return out

@@ -125,7 +125,7 @@ class StatePrognosis(Prognosis):
     @with_interval(NO_EVENT)
     def survival_at(self, endpoint: Any, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
-        places, own = self._places(endpoint), np.asarray(times, dtype=np.float64)
+        places, own = self._places(endpoint), self._by_row(times)
         out = np.empty(self.n_rows)
         for begin in range(0, self.n_rows, _ROWS_AT_ONCE):
             rows = np.arange(begin, min(begin + _ROWS_AT_ONCE, self.n_rows))
