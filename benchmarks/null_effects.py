@@ -51,7 +51,7 @@ def study(n: int, causes: int, missing: bool, rng: np.random.Generator) -> tuple
     severity = rng.normal(size=n)
 
     def sign(share: float, slope: float) -> Array:
-        return rng.random(n) < expit(np.log(share / (1.0 - share)) + slope * severity)
+        return np.asarray(rng.random(n) < expit(np.log(share / (1.0 - share)) + slope * severity))
 
     seen = {name: 0.7 * severity + np.sqrt(1.0 - 0.7**2) * rng.normal(size=n) for name in ("bili", "albumin", "protime", "copper")}
     edema, ascites = sign(0.2, 1.0), sign(0.08, 1.5)

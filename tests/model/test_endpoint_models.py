@@ -1,6 +1,5 @@
 """A harmonium for each endpoint of a course: laws of what they answer together, and what is left to the harmonium of whole courses."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import harmonium as hm
+from harmonium.errors import TableError
 from harmonium.table.course import Course
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
 from harmonium.table.row_weights import RowWeights
-from harmonium.errors import TableError
 from harmonium.table.unseen_courses import completed
 
 COURSE = Course(("recurrence", "death"), ("death",))
@@ -130,7 +130,8 @@ def test_of_several_passing_events_one_is_thought_of():
 def inspected(n, every, part, seed=0):
     """Leaks that are looked for at visits in a part of the rows, and failures that are known at their time; beside what really happened."""
     rng = np.random.default_rng(seed)
-    leak, direct, after = 9000.0 * rng.exponential(size=n) ** 0.7, 30_000.0 * rng.exponential(size=n) ** 0.8, 5000.0 * rng.exponential(size=n)
+    leak, direct = 9000.0 * rng.exponential(size=n) ** 0.7, 30_000.0 * rng.exponential(size=n) ** 0.8
+    after = 5000.0 * rng.exponential(size=n)
     failure = np.where(leak < direct, leak + after, direct)
     leak = np.where(leak < direct, leak, INF)
     end = rng.uniform(9000.0, 15_000.0, n)

@@ -20,7 +20,6 @@ from harmonium.engine.parameters import Parameters
 from harmonium.model.hidden import Enumerated, hidden_given, row_chunks
 from harmonium.numerics.streams import streams_of
 from harmonium.typing import Array, Booleans, Integers
-from harmonium.units import Bernoulli, Categorical
 
 __all__ = ["Completions"]
 
@@ -52,7 +51,8 @@ class Completions(NamedTuple):
         """Covariates of one row for each row of the table, drawn by its weight."""
         ends = np.cumsum(self.averaged(np.ones(self.rows.size)))
         places = np.searchsorted(np.cumsum(self.weights), ends - 1.0 + rng.random(ends.size))
-        return self.covariates[np.clip(places, *np.searchsorted(self.rows, [np.arange(ends.size), np.arange(1, ends.size + 1)]) - [[0], [1]])]
+        first, last = np.searchsorted(self.rows, [np.arange(ends.size), np.arange(1, ends.size + 1)])
+        return self.covariates[np.clip(places, first, last - 1)]
 
     def thinned(self, most: int) -> Completions:
         """At most so many of each row, for averages over rows: in even steps through their weights, from another place in each row."""
@@ -82,20 +82,23 @@ class Completions(NamedTuple):
         return cls(rows, completed, _weights(whole, cells, completed, rows, missing, n_threads))
 
 
-def _n_levels(cells: Cells, missing: Booleans) -> Array:
-    """How many combinations the levels that are missing have, (rows,): infinite with a number among them."""
-    units = cells.layout.units[: missing.shape[1]]
-    sizes = [2.0 if isinstance(unit, Bernoulli) else float(unit.n_levels) if isinstance(unit, Categorical) else np.inf for unit in units]
-    return np.asarray(np.prod(np.where(missing, sizes, 1.0), axis=1))
+def _n_levels(cells: Cells) -> Array:
+    """How many levels each covariate has, (columns,): infinitely many if it is a number."""
+    units = cells.layout.units[: cells.layout.outcomes.start]
+    return np.array([unit.domain[1] - unit.domain[0] if unit.discrete else np.inf for unit in units])
+
+
+def _n_combinations(cells: Cells, missing: Booleans) -> Array:
+    """How many combinations of levels the values that are missing may have, (rows,)."""
+    return np.asarray(np.prod(np.where(missing, _n_levels(cells), 1.0), axis=1))
 
 
 def _enumerated(cells: Cells, covariates: Array, missing: Booleans) -> Iterator[tuple[Integers, Array]]:
     """Rows with all combinations of levels that they may have, pattern by pattern."""
-    few = missing.any(axis=1) & (_n_levels(cells, missing) <= _ENUMERATED)
+    few = missing.any(axis=1) & (_n_combinations(cells, missing) <= _ENUMERATED)
     for pattern in np.unique(missing[few], axis=0):
         places, own = np.flatnonzero(pattern), np.flatnonzero(few & (missing == pattern).all(axis=1))
-        levels = [range(int(_n_levels(cells, np.eye(len(pattern), dtype=bool)[place][None])[0])) for place in places]
-        combinations = np.array(list(product(*levels)), dtype=np.float64)
+        combinations = np.array(list(product(*(range(int(n)) for n in _n_levels(cells)[places]))), dtype=np.float64)
         out = np.repeat(covariates[own], len(combinations), axis=0)
         out[:, places] = np.tile(combinations, (own.size, 1))
         yield np.repeat(own, len(combinations)), out
@@ -104,7 +107,7 @@ def _enumerated(cells: Cells, covariates: Array, missing: Booleans) -> Iterator[
 def _drawn(whole: Parameters, cells: Cells, missing: Booleans, n_threads: int | None) -> Iterator[tuple[Integers, Array]]:
     """Rows with values that they may have, by the number of draws."""
     n_draws = np.where(missing.all(axis=1), _MOST, np.clip(_DRAWS * missing.sum(axis=1), _FEWEST, _MOST))
-    many = _n_levels(cells, missing) > _ENUMERATED
+    many = _n_combinations(cells, missing) > _ENUMERATED
     natural = whole.natural()
     for k in np.unique(n_draws[many]):
         rows = np.flatnonzero(many & (n_draws == k))
@@ -130,7 +133,7 @@ def _states(whole: Parameters, cells: Cells, k: int, n_threads: int | None) -> A
 
 def _weights(whole: Parameters, cells: Cells, completed: Cells, rows: Integers, missing: Booleans, n_threads: int | None) -> Array:
     """Of draws, all the same; of levels, how likely they are given everything else."""
-    levels = missing.any(axis=1) & (_n_levels(cells, missing) <= _ENUMERATED)
+    levels = missing.any(axis=1) & (_n_combinations(cells, missing) <= _ENUMERATED)
     out = 1.0 / np.bincount(rows, minlength=cells.n_rows)[rows]
     own = np.flatnonzero(levels[rows])
     if own.size:

@@ -31,7 +31,10 @@ __all__ = ["n_covariate_units", "read_tensors", "tensors_of"]
 _UNITS, _GENERATOR, _SPREAD = "covariates.", "generator.", "spread."
 _PREFIXES = ("", _UNITS, _GENERATOR, _SPREAD)
 _UNIT_TENSORS = ("bias", "coupling", "hidden_bias")
-_SPREAD_TENSORS = ("directions", "effects", "biases", "kept", "centre", "unit", "jumps", "chances", "linear", "linear_roots", "linear_moves")
+_SPREAD_TENSORS = (
+    *("directions", "effects", "biases", "kept", "centre", "unit", "jumps", "chances"),
+    *("linear", "linear_roots", "linear_moves"),
+)
 
 Parts = tuple["Parameters", "CovariateUnits | None", "Generator | None", "Spread | None"]
 """Of a component: prognostic units, covariate units, generator and spread."""

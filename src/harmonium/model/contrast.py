@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.model.answering import Answering
-from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, Scale, between, check_level
+from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, Scale, between, check_level
 from harmonium.model.deviations import Question
 from harmonium.model.standardised import Sure, standardised
 from harmonium.numerics.quadrature import gauss_legendre
@@ -74,7 +74,7 @@ def measure_of(fitted: Answering, measure: str, endpoint: Any, times: Any, until
             raise ValueError('states need a terminal endpoint: harmonium.endpoints(..., terminal="death")')
         course = fitted.encoding.episodes.course
         labels = [(course.label(path), float(t)) for path in course.paths for t in at]
-        return Measure(lambda own: np.concatenate(list(own.state_probabilities(at).values()), axis=1), labels, SHARE)
+        return Measure(lambda own: np.concatenate(list(own.state_probabilities(at).values()), axis=1), labels, EVENT)
     if measure == "incidence":
         return Measure(lambda own: own.cumulative_incidence(endpoint, at), [(float(t),) for t in at], EVENT)
     return Measure(lambda own: own.survival(endpoint, at), [(float(t),) for t in at], NO_EVENT)

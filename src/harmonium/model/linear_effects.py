@@ -33,7 +33,7 @@ from harmonium.model.hidden import row_chunks
 from harmonium.model.row_likelihood import RowLikelihood, means_by_state
 from harmonium.model.spread import STEP, Spread, covariate_statistics, flat, moved
 from harmonium.training.objective import Objective
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
 __all__ = ["with_linear_effects"]
 
@@ -79,11 +79,11 @@ def _design(model: Fitted, recorded: Cells, spread: Spread) -> Array:
     statistics = covariate_statistics(recorded)
     missing = np.isnan(statistics)
     if missing.any():
-        statistics = np.where(missing, _expected(model, recorded, missing.any(axis=1), spread), statistics)
+        statistics = np.where(missing, _expected(model, recorded, np.flatnonzero(missing.any(axis=1)), spread), statistics)
     return np.column_stack([np.ones(len(statistics)), (statistics - spread.centre) / spread.unit])
 
 
-def _expected(model: Fitted, recorded: Cells, rows: Array, spread: Spread) -> Array:
+def _expected(model: Fitted, recorded: Cells, rows: Integers, spread: Spread) -> Array:
     """Coupled statistics of covariates expected given those that were observed; their means where hidden states are too many."""
     out = np.tile(spread.centre, (recorded.n_rows, 1))
     whole = model.whole_parameters
@@ -92,9 +92,9 @@ def _expected(model: Fitted, recorded: Cells, rows: Array, spread: Spread) -> Ar
     layout = covariate_layout(recorded.layout)
     coupled = [np.tile(np.array(block.unit.coupled, dtype=bool), block.n_columns) for block in layout.blocks]
     means = means_by_state(whole, layout)[:, np.concatenate(coupled)]
-    places, cells = np.flatnonzero(rows), recorded.freeing_outcomes().part(np.flatnonzero(rows))
+    cells = recorded.freeing_outcomes().part(rows)
     for chunk in row_chunks(cells, whole.n_hidden):
-        out[places[chunk]] = posterior(whole, cells.part(chunk), model.n_jobs) @ means
+        out[rows[chunk]] = posterior(whole, cells.part(chunk), model.n_jobs) @ means
     return out
 
 

@@ -101,7 +101,7 @@ class Prognosis(ABC):
         """Probability that the event has happened until each time, (rows, times): one minus survival unless another event prevents it."""
         return np.asarray(1.0 - self.survival(endpoint, times))
 
-    @with_interval(SHARE)
+    @with_interval(EVENT, first=NO_EVENT)
     def state_probabilities(self, times: Any) -> dict[str, Array]:
         """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one."""
         raise no_states()

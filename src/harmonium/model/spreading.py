@@ -41,7 +41,7 @@ from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.objective import Objective
 from harmonium.training.penalised import Prior, prior_precisions
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.typing import Array, Booleans
 
 __all__ = ["spread_of"]
 
@@ -242,7 +242,8 @@ class _Population:
     def average(self) -> Array:
         """How coordinates move it, (predictions, coordinates)."""
         hazards = np.exp(self.predictions)
-        return -np.einsum("r,rp,rpk->pk", self.weights, hazards * np.exp(-hazards), self.slopes)
+        out: Array = -np.einsum("r,rp,rpk->pk", self.weights, hazards * np.exp(-hazards), self.slopes)
+        return out
 
 
 class _Predictions:
@@ -286,13 +287,11 @@ def _nearly_normal(alive: Array) -> Array:
     return np.asarray(np.log(-np.log(np.clip(alive, 1e-9, 1.0 - 1e-9))))
 
 
-def _with_known_average(
-    around: _Around, population: _Population, covariance: Array, displaced: Array
-) -> tuple[Array, Array]:
+def _with_known_average(around: _Around, population: _Population, covariance: Array, displaced: Array) -> tuple[Array, Array]:
     """A covariance and a displacement in which survival averaged over everybody is as uncertain as its product-limit estimate.
 
-    How large effects are says nothing about the average, which is seen directly: a displacement by larger effects leaves it where it is, and
-    its variance, which the covariance of all parameters has only roughly, is Greenwood's. What is known given the average stays.
+    How large effects are says nothing about the average, which is seen directly: a displacement by larger effects leaves it where it is,
+    and its variance, which the covariance of all parameters has only roughly, is Greenwood's. What is known given the average stays.
     """
     mean, ties = population.average, around.objective.recorded.layout.tabulated[around.objective.layout.outcomes]
     own = mean @ covariance @ mean.T
@@ -322,7 +321,7 @@ def _greenwood(objective: Objective, place: int, positions: Array) -> Array:
     at_risk = np.maximum(later - np.where(begun[-1] > 0.0, not_yet, 0.0), events)
     total = np.append(0.0, np.cumsum(events / (at_risk * np.maximum(at_risk - events, _LAST))))
     found = total[np.searchsorted(times, positions, side="right")]
-    return np.minimum.outer(found, found)
+    return np.asarray(np.minimum.outer(found, found))
 
 
 def _solved(matrix: Array, right: Array) -> Array:

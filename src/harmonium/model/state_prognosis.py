@@ -61,7 +61,7 @@ class StatePrognosis(Prognosis):
 
     # --- states ---
 
-    @with_interval(SHARE)
+    @with_interval(EVENT, first=NO_EVENT)
     def state_probabilities(self, times: Any) -> dict[str, Array]:
         """Where subjects are at each time, (rows, times) by path: "event-free", "recurrence", "death after recurrence", ...
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonium.model.confidence import Interval, Scale, between, check_level, interval_of, standard_error
+from harmonium.model.confidence import Scale, between, check_level, interval_of, standard_error
 from harmonium.typing import Array
 
 __all__ = ["WITHIN_UNTIL", "with_interval"]
@@ -20,8 +20,11 @@ WITHIN_UNTIL = "until"
 """In place of a scale: answers lie between zero and the time ``until``, which was asked for."""
 
 
-def with_interval(scale: Scale | str) -> Callable[[Method], Method]:
-    """Let a method of a prognosis take ``interval``, the probability of an interval, and return an Interval if it is given."""
+def with_interval(scale: Scale | str, first: Scale | None = None) -> Callable[[Method], Method]:
+    """Let a method of a prognosis take ``interval``, the probability of an interval, and return an Interval if it is given.
+
+    Of several answers by name, the first one may have a scale of its own.
+    """
 
     def decorate(method: Method) -> Method:
         @wraps(method)
@@ -38,10 +41,11 @@ def with_interval(scale: Scale | str) -> Callable[[Method], Method]:
                 return _stacked(method(prognosis, *args, **kwargs), names)
 
             estimate, deviations = self.deviations(question)
-            found = interval_of(estimate, standard_error(deviations, estimate), level, own)
+            error = standard_error(deviations, estimate)
             if not names:
-                return found
-            return {name: Interval(*(part[:, k] for part in found)) for k, name in enumerate(names)}
+                return interval_of(estimate, error, level, own)
+            scales = [first or own, *[own] * (len(names) - 1)]
+            return {name: interval_of(estimate[:, k], error[:, k], level, scales[k]) for k, name in enumerate(names)}
 
         signature = inspect.signature(method)
         keyword = inspect.Parameter("interval", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="float | None")

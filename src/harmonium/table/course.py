@@ -63,6 +63,11 @@ class Course:
         left = [name for name in self.passing if name not in self.happened(state)]
         return tuple(self.names.index(name) for name in (*left, *self.terminal))
 
+    @property
+    def transitions(self) -> list[tuple[int, int]]:
+        """All states, each with every endpoint that may end it."""
+        return [(state, endpoint) for state in self.states for endpoint in self.options(state)]
+
     def after(self, state: int, endpoint: int) -> int:
         """The state that a passing event leads to."""
         return state | 1 << self.passing.index(self.names[endpoint])

@@ -7,8 +7,9 @@ visit would be to forget deaths, and often nothing but deaths.
 So such a row becomes several, each with a course that it may have had, and all together with its weight. What a course has of it is how
 likely it is among subjects with the same observation, by hazards of the events from state to state that are constant between a few times
 since the state was entered. These maximise the likelihood of what was seen of all rows (the EM algorithm), in which a course that nobody
-saw to its end counts as well: hazards from whole courses only would have no death without recurrence where all are seen at visits. Covariates
-have no say in it. At most one event is thought of between the last visit and the last that is known of the subject, at one of a few times.
+saw to its end counts as well: hazards from whole courses only would have no death without recurrence where all are seen at visits.
+Covariates have no say in it. At most one event is thought of between the last visit and the last that is known of the subject, at one of a
+few times.
 
 Hazards at times at which hardly anybody is looked for have little to hold on to, and would run away; so each has one event more than were
 seen, at the mean rate of its kind.
@@ -119,8 +120,8 @@ class _Courses:
     @classmethod
     def joined(cls, parts: list[_Courses]) -> _Courses:
         """All of them."""
-        bounds = (np.concatenate([getattr(own.y, name) for own in parts]) for name in ("lower", "upper", "entry"))
-        y = replace(parts[0].y, **dict(zip(("lower", "upper", "entry"), bounds, strict=True)))
+        lower, upper, entry = (np.concatenate([getattr(own.y, name) for own in parts]) for name in ("lower", "upper", "entry"))
+        y = replace(parts[0].y, lower=lower, upper=upper, entry=entry)
         return cls(np.concatenate([own.rows for own in parts]), y, np.concatenate([own.log_width for own in parts]))
 
 
@@ -154,7 +155,7 @@ def _between_visits(course: Course, y: Endpoints, found: Histories) -> Iterator[
 
 
 def _after_the_last_visit(course: Course, y: Endpoints, found: Histories) -> Iterator[_Courses]:
-    """Of rows of which something is known beyond the time until which they were in their state, and no event that lies between two times."""
+    """Of rows of which something is known beyond the time until which they were in their state, and no event between two times."""
     end = np.minimum(found.alive, found.dead)
     unseen = (found.ended < 0) & (end > found.until * (1.0 + _LONGER))
     for state in course.states:
@@ -210,11 +211,11 @@ def _refuse_if_nobody_can_tell(course: Course, y: Endpoints, found: Histories) -
         return
     passing, terminal = " or ".join(map(repr, course.passing)), " or ".join(map(repr, course.terminal))
     raise TableError(
-        f"whether {passing} came before {terminal} cannot be told from this table: of {int(unseen.sum()) + known} rows with {terminal} and no "
-        f"{passing} until the last visit, {known} are known to have had none, and the time between the last visit and {terminal} is too long "
-        f"for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {passing} was looked for until {terminal} "
-        f"and not found (the time of {terminal} is then the lower bound of {passing}), or visits at shorter intervals. Otherwise leave out one "
-        "of them, or terminal="
+        f"whether {passing} came before {terminal} cannot be told from this table: of {int(unseen.sum()) + known} rows with {terminal} and "
+        f"no {passing} until the last visit, {known} are known to have had none, and the time between the last visit and {terminal} is too "
+        f"long for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {passing} was looked for until "
+        f"{terminal} and not found (the time of {terminal} is then the lower bound of {passing}), or visits at shorter intervals. "
+        "Otherwise leave out one of them, or terminal="
     )
 
 
@@ -249,7 +250,7 @@ class _Stays:
         """Of all courses."""
         owner, state, kind, begin, end = _stays(course, y)
         parts = []
-        for number, (s, e) in enumerate((s, e) for s in course.states for e in course.options(s)):
+        for number, (s, e) in enumerate(course.transitions):
             own = np.flatnonzero(state == s)
             happened = kind[own] == e
             ends = end[own][happened] if happened.any() else end[own]
@@ -269,7 +270,7 @@ class _Stays:
             hazards = np.where((total > 0.0) & (spent > 0.0), (events + 1.0) / (time + spent / total), 0.0)
             ln = np.where(self.happened, np.log(hazards[self.transition, self.piece]), 0.0)
         ln -= (self.exposure * hazards[self.transition]).sum(axis=1)
-        return np.bincount(self.course, ln, self.n_courses)
+        return np.asarray(np.bincount(self.course, ln, self.n_courses), dtype=np.float64)
 
 
 def _stays(course: Course, y: Endpoints) -> tuple[Integers, Integers, Integers, Array, Array]:
