@@ -25,6 +25,7 @@ from benchmarks import (
     many_states,
     neutral,
     nothing_known,
+    null_effects,
     paper,
     parity,
     prediction_speed,
@@ -54,6 +55,7 @@ _BENCHMARKS: dict[str, Callable[..., None]] = {
     "many_states": many_states.run,
     "neutral": neutral.run,
     "nothing_known": nothing_known.run,
+    "null_effects": null_effects.run,
     "paper": paper.run,
     "parity": parity.run,
     "prediction_speed": prediction_speed.run,
@@ -72,13 +74,13 @@ def main() -> None:
     parser.add_argument(
         "given",
         nargs="*",
-        help="of neutral: the folder with the published data; of episodes: some of its studies; of coverage and wins: replications",
+        help="of neutral: the folder with the published data; of episodes: some of its studies; of others that simulate: replications",
     )
     asked = parser.parse_args()
     if asked.name == "neutral" and len(asked.given) != 1:
         parser.error("neutral needs a folder")
-    if asked.given and asked.name not in ("neutral", "episodes", "coverage", "wins"):
-        parser.error("neutral, episodes, coverage and wins, and nothing else, take more than a name")
+    if asked.given and asked.name not in ("neutral", "episodes", "coverage", "null_effects", "wins"):
+        parser.error("neutral, episodes, coverage, null_effects and wins, and nothing else, take more than a name")
     _BENCHMARKS[asked.name](*(map(Path, asked.given) if asked.name == "neutral" else asked.given))
 
 

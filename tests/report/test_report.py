@@ -194,7 +194,7 @@ def test_the_checklist_fills_what_is_known_and_leaves_the_rest_open(odd_study):
     X, y = odd_study
     model = hm.SurvivalHarmonium(**QUICK).fit(X, y)
     items = checklist(model, X, "weeks").set_index("item")["here"]
-    assert items["11"].startswith("128 subjects complete")
+    assert items["11"].startswith("128 rows complete")
     assert "<script>alert(1)</script>" in items["9a"]
     assert items["17"] == OPEN
     assert items.index.is_unique
@@ -334,3 +334,15 @@ def test_where_death_is_terminal_a_cox_model_beside_ours_is_judged_by_its_incide
     prognosis = predicted.prognosis(X[["age", "histology"]])
     alive = prognosis.survival("recurrence", [12.0, 24.0])
     np.testing.assert_allclose(prognosis.cumulative_incidence("recurrence", [12.0, 24.0]), 1.0 - alive, rtol=1e-12)
+
+
+def test_rows_in_groups_are_not_called_subjects():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(60.0, 10.0, 60), "eye": rng.choice(["left", "right"], 60)})
+    y = hm.endpoints(pd.DataFrame({"t": rng.exponential(10.0, 60), "e": rng.random(60) < 0.7}), loss=("t", "e"))
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    scores = hm.evaluate(model, X, y)
+    first, loss = opening_words(model.encoding_, X, y, scores, "", {"loss": ""}, np.repeat(np.arange(30), 2))
+    assert first.startswith("60 rows in 30 groups with 2 covariates")
+    assert "events in 60 rows" in loss
+    assert opening_words(model.encoding_, X, y, scores, "", {"loss": ""})[0].startswith("60 subjects")

@@ -39,7 +39,8 @@ def effects_of_columns(page: Document, table: pd.DataFrame, unit: str) -> None:
     page.heading("What a step in each column goes with")
     page.text(
         "Differences between subjects who are alike in everything else that was recorded, averaged over the subjects of this table: from "
-        "the first level of a column to another, or from the lower to the upper quartile of a number. Positive is better."
+        "the first level of a column to another, or from the lower to the upper quartile of a number. They are averages of predictions, "
+        "to which linear effects of all columns are added that the model shrinks. Positive is better."
         + (f" Lines, and numbers in brackets, are {_LEVEL:.0%} intervals." if "difference_lower" in table else "")
         + " They describe; without randomisation they are no effects of a treatment."
     )
@@ -63,7 +64,7 @@ def effects_of_columns(page: Document, table: pd.DataFrame, unit: str) -> None:
 
 
 def largest_effects(table: pd.DataFrame, name: str, unit: str) -> str:
-    """The steps that go with most of an endpoint, in a sentence; of those whose interval leaves no doubt about the sign.
+    """The steps that go with most of an endpoint, in a sentence; of those whose interval excludes zero, and none without intervals.
 
     Examples
     --------
@@ -73,10 +74,11 @@ def largest_effects(table: pd.DataFrame, name: str, unit: str) -> str:
     'All else alike, free of it at 60 months: age (50 to 70) −20 percentage points (95% interval −30 to −10).'
     """
     own = table.xs(name, level="endpoint")
-    if "difference_lower" in own:
-        own = own[(own["difference_lower"] > 0.0) | (own["difference_upper"] < 0.0)]
-        if not len(own):
-            return "No single column goes with a difference that these data can tell from none."
+    if "difference_lower" not in own:
+        return ""
+    own = own[(own["difference_lower"] > 0.0) | (own["difference_upper"] < 0.0)]
+    if not len(own):
+        return "No single column goes with a difference that these data can tell from none."
     largest = own.loc[own["difference"].abs().sort_values(ascending=False, kind="stable").index][:_MOST_NAMED]
     words = "; ".join(_words(column, step, row, k == 0) for k, ((column, step), row) in enumerate(largest.iterrows()))
     return f"All else alike, free of it at {in_unit(_time(table, name, 'time'), unit)}: {words}."
@@ -84,8 +86,6 @@ def largest_effects(table: pd.DataFrame, name: str, unit: str) -> str:
 
 def _words(column: Any, step: str, row: pd.Series, first: bool) -> str:
     shown = f"{column} ({step}) {signed(100.0 * row['difference'], 0)}{' percentage points' * first}"
-    if "difference_lower" not in row:
-        return shown
     low, high = (signed(100.0 * row[f"difference_{end}"], 0) for end in ("lower", "upper"))
     return f"{shown} ({f'{_LEVEL:.0%} interval ' * first}{low} to {high})"
 

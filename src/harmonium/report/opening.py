@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,16 +23,18 @@ _SAME = 0.005  # prediction errors that differ by less are called the same
 
 
 def opening_words(
-    encoding: Encoding, X: pd.DataFrame, y: pd.DataFrame, scores: pd.DataFrame, unit: str, largest: Mapping[str, str]
+    encoding: Encoding, X: pd.DataFrame, y: pd.DataFrame, scores: pd.DataFrame, unit: str, largest: Mapping[str, str], groups: Any = None
 ) -> list[str]:
-    """Sentences on the study, and some on each endpoint, of which ``largest`` has those on effects."""
+    """Sentences on the study, and some on each endpoint, of which ``largest`` has those on effects; rows in groups are called rows."""
     known = parse_endpoints(y)
     missing = _missing_words(encoding, X)
-    first = f"{len(X)} subjects with {len(encoding.modelled)} covariates{missing} and {_endpoints(known)}."
+    who = f"{len(X)} subjects" if groups is None else f"{len(X)} rows in {len(set(groups))} groups"
+    first = f"{who} with {len(encoding.modelled)} covariates{missing} and {_endpoints(known)}."
     endpoints = encoding.endpoints
     followed = [median_follow_up(encoding, endpoint) for endpoint in endpoints]
-    words = [_endpoint_words(known, own, scores.loc[own.name], time, unit) for own, time in zip(endpoints, followed, strict=True)]
-    return [first, *(f"{own} {largest[endpoint.name]}" for own, endpoint in zip(words, endpoints, strict=True))]
+    rows = "subjects" if groups is None else "rows"
+    words = [_endpoint_words(known, own, scores.loc[own.name], time, unit, rows) for own, time in zip(endpoints, followed, strict=True)]
+    return [first, *(f"{own} {largest[endpoint.name]}".rstrip() for own, endpoint in zip(words, endpoints, strict=True))]
 
 
 def _missing_words(encoding: Encoding, X: pd.DataFrame) -> str:
@@ -49,11 +52,11 @@ def _endpoints(known: Endpoints) -> str:
     return f"{n} endpoints, of which {ends} {'is' if len(known.terminal) == 1 else 'are'} terminal"
 
 
-def _endpoint_words(known: Endpoints, endpoint: LearnedEndpoint, scores: pd.Series, follow_up: float, unit: str) -> str:
+def _endpoint_words(known: Endpoints, endpoint: LearnedEndpoint, scores: pd.Series, follow_up: float, unit: str, rows: str) -> str:
     counts, name = endpoint.counts, endpoint.name
     events = counts.events + counts.intervals
     followed = in_unit(follow_up, unit)
-    sentence = f"{name}: {events} event{'s' * (events != 1)} in {counts.rows} subjects, median follow-up {followed}"
+    sentence = f"{name}: {events} event{'s' * (events != 1)} in {counts.rows} {rows}, median follow-up {followed}"
     return f"{sentence}{_observed_words(known, name, unit)}. {_score_words(scores)}"
 
 

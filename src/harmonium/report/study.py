@@ -71,7 +71,7 @@ def study_report(
     scores = evaluated(predicted, X, y, sample_weight)
     effects = table_of_effects(model, X, y)
     largest = {name: largest_effects(effects, name, unit) for name in fitted.endpoint_names}
-    for words in opening_words(fitted.encoding, X, y, scores, unit, largest):
+    for words in opening_words(fitted.encoding, X, y, scores, unit, largest, groups):
         page.text(words, leading=True)
     if sample_weight is not None:
         page.text("Rows have weights: the model, the numbers of rows and events, and the metrics count them; figures show rows.")

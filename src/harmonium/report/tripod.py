@@ -48,12 +48,12 @@ def checklist(model: Any, X: pd.DataFrame, unit: str) -> pd.DataFrame:
     found = [
         ("8a", "Outcomes", outcomes),
         ("9a", "Predictors", ", ".join(str(column.name) for column in encoding.modelled)),
-        ("10", "Sample size", f"all {training.n_rows} subjects of the table; no calculation was made by this program"),
-        ("11", "Missing data", f"{complete} subjects complete; missing values summed over, nobody left out"),
+        ("10", "Sample size", f"all {training.n_rows} rows of the table; no calculation was made by this program"),
+        ("11", "Missing data", f"{complete} rows complete; missing values summed over, nobody left out"),
         (
             "12a",
             "Use of the data",
-            "fitted to all subjects; performance by cross-validation, each fold predicted by a model that had not seen it",
+            "fitted to all rows; performance by cross-validation, each fold predicted by a model that had not seen it",
         ),
         ("12b", "Handling of predictors", "numbers by normal scores, categories by indicators; see Covariates"),
         (
