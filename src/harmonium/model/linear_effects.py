@@ -38,6 +38,7 @@ from harmonium.typing import Array, Integers
 __all__ = ["with_linear_effects"]
 
 _MOST = 700.0  # a cumulative hazard beyond which survival is no number
+_LEVEL = 1e-6  # precision of the constant, without which a table with no event has none
 _NARROW = 1e-9  # a width of cumulative hazards that is as good as none
 
 
@@ -56,7 +57,7 @@ def _of_endpoint(model: Fitted, objective: Objective, spread: Spread, Z: Array, 
     """Linear effects, a root of their covariance, and how they move with directions and jumps of the spread."""
     scores, weights = _Scores(model, objective, e), objective.row_weights
     base = scores.at(np.zeros(spread.directions.shape[1]))
-    prior = np.append(0.0, np.ones(Z.shape[1] - 1))
+    prior = np.append(_LEVEL, np.ones(Z.shape[1] - 1))
     factor = cho_factor((Z * (weights * scores.curvatures())[:, None]).T @ Z + np.diag(prior), lower=True)
     root = solve_triangular(np.tril(factor[0]), np.eye(prior.size), lower=True).T
     covariates, by_bias = spread.covariates(objective.recorded), [scores.at(STEP * bias) - base for bias in spread.biases]

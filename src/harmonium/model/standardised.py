@@ -112,9 +112,12 @@ def standardised(
         along = [averaged(one) for one in prognosis.deviations(quick or question, thorough=True)[1]]
         deviations = np.array(along).reshape(-1, *answers.shape)
         lost = averaged(prognosis.correction(quick or question))
-        answers = answers + np.clip(lost, -_FARTHEST * answers, _FARTHEST * (most - answers))
     out, start = dict[Any, list[Sure]](), 0
     for column, values in steps.items():
+        if sure:  # what all values have in common is known from the average over everybody
+            part = slice(start, start + len(values))
+            own_loss = lost[part] - lost[part].mean(axis=0)
+            answers[part] += np.clip(own_loss, -_FARTHEST * answers[part], _FARTHEST * (most - answers[part]))
         out[column] = [Sure(answers[k], deviations[:, k]) for k in range(start, start + len(values))]
         start += len(values)
     return out
