@@ -288,23 +288,26 @@ def _nearly_normal(alive: Array) -> Array:
 
 
 def _with_known_average(around: _Around, population: _Population, covariance: Array, displaced: Array) -> tuple[Array, Array]:
-    """A covariance and a displacement in which survival averaged over everybody is as uncertain as its product-limit estimate.
+    """A covariance and a displacement in which survival averaged over everybody is no less certain than its product-limit estimate.
 
     How large effects are says nothing about the average, which is seen directly: a displacement by larger effects leaves it where it is,
     and its variance, which the covariance of all parameters has only roughly, is Greenwood's. What is known given the average stays.
     """
     mean, ties = population.average, around.objective.recorded.layout.tabulated[around.objective.layout.outcomes]
-    own = mean @ covariance @ mean.T
-    gain = covariance @ mean.T @ np.linalg.pinv(own, rcond=_ROUGHLY, hermitian=True)
+    values, vectors = eigh(mean @ covariance @ mean.T)
+    unit = (vectors / np.sqrt(np.maximum(values, 1e-300)))[:, values > _ROUGHLY * values.max(initial=0.0)]  # of the average's own variance
+    gain = covariance @ mean.T @ unit
+    displaced = displaced - gain @ (unit.T @ (mean @ displaced))
     if around.model.encoding.episodes is not None:  # their averages are of endpoints, which follow from several durations
-        return covariance, displaced - gain @ (mean @ displaced)
-    known = np.zeros_like(own)
+        return covariance, displaced
+    known = np.zeros((len(mean), len(mean)))
     for number, place in enumerate(np.flatnonzero(ties)):
         part = slice(number * len(_TIMES), (number + 1) * len(_TIMES))
         alive = population.alive[part]
         known[part, part] = np.outer(alive, alive) * _greenwood(around.objective, int(place), population.positions[part])
-    found = covariance + gain @ (known - own) @ gain.T
-    return 0.5 * (found + found.T), displaced - gain @ (mean @ displaced)
+    shares, turned = eigh(unit.T @ known @ unit)
+    lost = gain @ turned * np.sqrt(1.0 - np.clip(shares, 0.0, 1.0))  # never more variance than the model has: it is smooth in time
+    return covariance - lost @ lost.T, displaced
 
 
 def _greenwood(objective: Objective, place: int, positions: Array) -> Array:
