@@ -77,7 +77,8 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
         Parameters of all hidden units under the paper's names.
     endpoint_names_ : tuple of str
     event_times_ : dict
-        Distinct event times of each endpoint in training.
+        Distinct event times of each endpoint in training, where answers are given by default. An event within an interval counts at its
+        later bound; of an endpoint without events, it is the last observed time.
     n_covariate_units_ : int
         Hidden units that couple to covariates only.
     converged_ : bool or None

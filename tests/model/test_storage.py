@@ -138,7 +138,7 @@ def test_an_endpoint_without_events_is_kept(tmp_path):
     y = hm.endpoints(pd.DataFrame({"t": range(1, 7), "dead": 1, "relapse": 0}), os=("t", "dead"), rfs=("t", "relapse"))
     with pytest.warns(hm.errors.EndpointWarning, match="'rfs' has no event"):
         hm.SurvivalHarmonium(n_hidden=1, trainer=hm.Exact(n_starts=1, max_iter=2)).fit(X, y).save(tmp_path / "m")
-    assert load_model(tmp_path / "m").encoding.endpoints[1].event_times.shape == (0,)
+    assert load_model(tmp_path / "m").encoding.endpoints[1].event_times.tolist() == [6.0]
 
 
 # --- what cannot be saved ---

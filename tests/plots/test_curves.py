@@ -1,7 +1,5 @@
 """Survival curves."""
 
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
@@ -110,9 +108,6 @@ def test_wrong_input_is_refused(nvalt8):
         draw(model, X[:2], given=hm.landmark(y[:3], 12))
     with pytest.raises(ValueError, match="endpoint must be one of 'rfs'; found 'os'"):
         draw(model, X[:2], endpoint="os", cohort=y[["rfs"]])
-    eventless = SimpleNamespace(endpoint_names=("t",), endpoints=[SimpleNamespace(event_times=np.array([]))])
-    with pytest.raises(ValueError, match="no event of 't' was seen in training; state until when to draw"):
-        draw(SimpleNamespace(endpoint_names=("t",), fitted=SimpleNamespace(encoding=eventless)), X[:2])
     with pytest.raises(ValueError, match="the model is not fitted"):
         draw(hm.SurvivalHarmonium(), X[:2])
     assert plt.get_fignums() == []

@@ -40,7 +40,8 @@ def show_endpoints(terminal: Terminal, summaries: list[dict[str, Any]]) -> None:
     usual = {"intervals": 0, "late_entries": 0, "horizon": math.inf, "unit": None}
     keys = [key for key in summaries[0] if any(row[key] != usual.get(key) for row in summaries)]
     rows = [[_cell(row[key]) for key in keys] for row in summaries]
-    header = ["endpoint", *(key.replace("_", " ").replace("follow up", "follow-up") for key in keys[1:])]
+    titles = {"intervals": "within intervals", "median_follow_up": "median follow-up"}
+    header = ["endpoint", *(titles.get(key, key.replace("_", " ")) for key in keys[1:])]
     n = len(summaries)
     numbers = [number for number, key in enumerate(keys) if not isinstance(summaries[0][key], str)]
     terminal.table(f"{n} endpoint{'s' * (n != 1)}", header, rows, right=numbers)
@@ -49,7 +50,7 @@ def show_endpoints(terminal: Terminal, summaries: list[dict[str, Any]]) -> None:
 def show_model(terminal: Terminal, fitted: Any, objective: Any, likelihood: float | None, seconds: float) -> None:
     """A table of what was fitted: what somebody who keeps the file wants to know of it later."""
     encoding, training = fitted.encoding, fitted.training
-    events = ", ".join(f"{own.name} ({own.counts.events} events)" for own in encoding.endpoints)
+    events = ", ".join(f"{own.name} ({own.counts.words()})" for own in encoding.endpoints)
     ends = () if encoding.episodes is None else encoding.episodes.course.terminal
     shown = {
         "rows": str(training.n_rows),

@@ -82,7 +82,7 @@ class CovariateSum:
         self._coupling = natural.coupling[: self._layout.n_statistics]
         self._n_prognostic = natural.n_hidden
         self.n_rows = recorded.n_rows
-        statistics, missing = observed_statistics(covariate_cells(recorded))
+        statistics, missing = observed_statistics(recorded)
         complete = ~missing.any(axis=1)
         self._complete, self._weights = np.ascontiguousarray(statistics[complete]), weights[complete]
         self._linear = self._weights @ self._complete
@@ -129,12 +129,15 @@ class CovariateSum:
 
 def observed_statistics(cells: Cells) -> tuple[Array, Booleans]:
     """Statistics of all covariates, zero where they were not observed, and which columns were not."""
-    lower, upper = cells.bounds()
-    missing = lower != upper
-    out = np.zeros((cells.n_rows, cells.layout.n_statistics))
-    for block in cells.layout.blocks:
-        seen = ~missing[:, block.columns]
-        values = block.unit.statistics(np.where(seen, lower[:, block.columns], 1.0))
+    layout = cells.layout
+    out = np.zeros((cells.n_rows, layout.outcome_statistics.start))
+    missing = np.empty((cells.n_rows, layout.outcomes.start), dtype=bool)
+    for block, lower, upper in zip(layout.blocks, cells.lower, cells.upper, strict=True):
+        if block.outcome:
+            continue
+        seen = lower == upper
+        missing[:, block.columns] = ~seen
+        values = block.unit.statistics(np.where(seen, lower, 1.0))
         out[:, block.statistics] = np.where(seen[:, :, None], values, 0.0).reshape(cells.n_rows, -1)
     return out, missing
 

@@ -49,7 +49,7 @@ class Observed(NamedTuple):
         for block in cells.layout.blocks:
             own = point[:, block.columns]
             statistics = block.unit.statistics(np.where(own, lower[:, block.columns], 1.0))
-            parts.append(np.where(own[..., None], statistics, 0.0).reshape(len(lower), -1))
+            parts.append(np.where(own[..., None], statistics, 0.0).reshape(len(lower), int(np.prod(statistics.shape[1:]))))
         statistics = np.ascontiguousarray(np.concatenate(parts, axis=1))
         fields, energy = np.empty((len(lower), natural.n_hidden)), np.empty(len(lower))
         observed_fields(statistics, natural.bias, np.ascontiguousarray(natural.coupling), np.array(natural.hidden_bias), fields, energy)

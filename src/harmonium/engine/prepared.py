@@ -258,9 +258,17 @@ def cut_into_strips(terms: Sequence[Term]) -> list[tuple[Piece, ...]]:
 
 
 def _differ_in_outcomes_only(recorded: Cells, other: Cells) -> bool:
-    """Whether tables share the arrays of their covariates, and the second has no outcomes that were observed."""
+    """Whether tables share the arrays of their covariates, and the second has no outcomes that were observed.
+
+    Without covariates, rows are equal as soon as their outcomes are free, and the second table may have fewer.
+    """
     layout = recorded.layout
     pairs = zip(layout.blocks, recorded.lower, other.lower, recorded.upper, other.upper, strict=True)
-    return bool(layout.n_outcomes) and all(
-        not (low == high).any() if block.outcome else old_low is low and old_high is high for block, old_low, low, old_high, high in pairs
+    return (
+        bool(layout.n_outcomes)
+        and recorded.n_rows == other.n_rows
+        and all(
+            not (low == high).any() if block.outcome else old_low is low and old_high is high
+            for block, old_low, low, old_high, high in pairs
+        )
     )

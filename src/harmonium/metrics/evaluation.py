@@ -9,12 +9,21 @@ import pandas as pd
 
 from harmonium.errors import MetricWarning, silenced
 from harmonium.metrics.brier import integrated
-from harmonium.metrics.calibration import calibration
+from harmonium.metrics.calibration import DCalibration, calibration
 from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.competing_evaluation import competing_row
 from harmonium.metrics.concordance import harrell, uno
 from harmonium.metrics.metric_intervals import with_intervals
-from harmonium.metrics.observed import Estimate, Observed, counts_of, mean_of, place_of, right_censored, something_observed
+from harmonium.metrics.observed import (
+    Estimate,
+    Observed,
+    counts_of,
+    interval_censored,
+    mean_of,
+    place_of,
+    right_censored,
+    something_observed,
+)
 from harmonium.metrics.predictions import Predictions, in_unit_of
 from harmonium.metrics.times import CENTRAL, grid_of
 from harmonium.metrics.undefined import undefined
@@ -75,7 +84,7 @@ def evaluate(
     pandas.DataFrame
         A row for each endpoint, with the columns
 
-        * ``rows`` in which something is known of the endpoint, and ``events`` seen at a time;
+        * ``rows`` in which something is known of the endpoint, and ``events``, those that lie between two times among them;
         * ``concordance``, ``concordance_ipcw``: Harrell's index and Uno's;
         * ``integrated_brier_score``, and ``kaplan_meier_ibs``, that of the Kaplan-Meier curve for everybody or, if a terminal event may
           prevent the endpoint, of the Aalen-Johansen estimate;
@@ -91,7 +100,8 @@ def evaluate(
     Notes
     -----
     Subjects that entered late are compared with the prediction given that there was no event until entry, S(t) / S(entry), and count
-    from entry on. Rows whose event lies between two times count in the log-likelihood alone.
+    from entry on. Rows whose event lies between two times count in the log-likelihood alone; where there are
+    any, D-calibration is NaN.
 
     Where a terminal event may prevent an endpoint, predictions are cumulative incidences, those who have had the terminal event are known
     to remain without the other, and D-calibration, which has no meaning there, is NaN.
@@ -147,6 +157,9 @@ def evaluation_row(
 ) -> dict[str, float]:
     """Of one endpoint, all but the likelihood; ``risk`` and ``own_survival`` are of all rows."""
     calibrated = calibration(observed, own_survival, n_bins)
+    if interval_censored(known)[:, e].any():  # of these rows without the events that were left out, fewer had one than predicted
+        value = undefined(f"D-calibration of {observed.name!r}", "some events lie between two times")
+        calibrated = DCalibration(value, np.nan, calibrated.proportions)
     return {
         **counts_of(known, e),
         **_columns("concordance", harrell(observed, risk, with_error=True)),

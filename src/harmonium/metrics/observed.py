@@ -9,7 +9,7 @@ Of a table of endpoints (:mod:`harmonium.table.endpoints`), these metrics use ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from harmonium.typing import Array, Booleans
 __all__ = [
     "Estimate",
     "Observed",
+    "as_found",
     "as_predictions",
     "count",
     "counts_of",
@@ -155,9 +156,9 @@ def something_observed(known: Endpoints) -> Booleans:
 
 
 def counts_of(known: Endpoints, e: int, sample_weight: Any = None) -> dict[str, float]:
-    """Rows in which something is known of an endpoint and events seen at a time; their weight, if rows have weights."""
+    """Rows in which something is known of an endpoint, and its events, timed or not; their weight, if rows have weights."""
     weights = parse_weights(sample_weight, len(known.lower))
-    chosen = {"rows": something_observed(known)[:, e], "events": known.event[:, e]}
+    chosen = {"rows": something_observed(known)[:, e], "events": np.isfinite(known.upper[:, e])}
     return {name: words_of_weight(total_or_count(rows, weights)) for name, rows in chosen.items()}
 
 
@@ -165,6 +166,11 @@ def interval_censored(known: Endpoints) -> Booleans:
     """Where the event has happened, but its time is not known exactly."""
     out: Booleans = (known.lower < known.upper) & np.isfinite(known.upper)
     return out
+
+
+def as_found(known: Endpoints) -> Endpoints:
+    """Events within intervals at the ends of these, when they were found: how curves of what was observed show them."""
+    return replace(known, lower=np.where(interval_censored(known), known.upper, known.lower))
 
 
 def mean_of(values: Array, weights: Array | None = None) -> Estimate:

@@ -144,6 +144,9 @@ class Comparing(Predicting):
         >>> model.summary(X, interval=None).columns.tolist()
         ['time', 'difference', 'until', 'mean_difference']
         """
+        if not self.fitted.encoding.modelled:  # no column has an effect
+            nothing = pd.MultiIndex.from_tuples([], names=["column", "step", "endpoint"])
+            return pd.DataFrame(columns=["time", "difference", "until", "mean_difference"], index=nothing, dtype=np.float64)
         return effects(self.fitted, X, y, time, until, interval)
 
     def explain(

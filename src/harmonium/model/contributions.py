@@ -49,7 +49,11 @@ def contributions(fitted: Answering, X: Any, measure: Measure, interval: float |
         table.insert(0, "value", [frame[name].iloc[row] for name in labels] + [None, None])
         table.index = pd.MultiIndex.from_product([[frame.index[row]], [*labels, "average", "prediction"]], names=["row", "column"])
         parts.append(table)
-    return pd.concat(parts)
+    return (
+        pd.concat(parts)
+        if parts
+        else pd.DataFrame({"value": [], "contribution": []}, pd.MultiIndex.from_tuples([], names=["row", "column"]))
+    )
 
 
 def _worth(fitted: Answering, values: Array, known: Integers, sets: Booleans, measure: Measure, sure: bool) -> Sure:

@@ -50,7 +50,7 @@ def find_rows(
 ) -> Iterator[FoundRows]:
     """All rows of a table in parts, each answered by one kind of method; the seed matters to sampled rows only."""
     methods = methods_of(cells, parameters.n_hidden)
-    if parameters.n_hidden <= EXACT_LIMIT:
+    if parameters.n_hidden <= EXACT_LIMIT or not cells.n_rows:
         yield from _by_states(parameters, cells, np.arange(cells.n_rows), methods, seed, n_threads, units)
         return
     left = np.flatnonzero(methods == SAMPLE)

@@ -86,17 +86,15 @@ class Enumerated:
         """Of some rows."""
         return Enumerated(self.states, self.weights[rows])
 
-    def average(self, by_state: ByState, groups: NDArray[np.int64]) -> Answer:
-        """Average over states; rows of one group (0, 1, ...) have the same answers by state, found for the first of them."""
+    def average(self, by_state: ByState, groups: NDArray[np.int64], n_answers: int) -> Answer:
+        """Average over states of so many answers; rows of one group (0, 1, ...) share what they are by state, found for the first."""
         firsts = np.unique(groups, return_index=True)[1]
-        mean: Array | None = None
+        if firsts.size == 1:
+            return Answer.exact(self.weights @ by_state(self.states, int(firsts[0])))
+        mean = np.empty((groups.size, n_answers))
         for group, first in enumerate(firsts):
-            rows = slice(None) if firsts.size == 1 else groups == group
-            part = self.weights[rows] @ by_state(self.states, int(first))
-            if mean is None:
-                mean = part if firsts.size == 1 else np.empty((groups.size, part.shape[1]))
-            mean[rows] = part
-        assert mean is not None, "a table without rows has no answers"
+            rows = groups == group
+            mean[rows] = self.weights[rows] @ by_state(self.states, int(first))
         return Answer.exact(mean)
 
     def expected(self) -> Array:
@@ -121,14 +119,13 @@ class Sampled:
         """Of some rows."""
         return Sampled(self.states[rows])
 
-    def average(self, by_state: ByState, groups: NDArray[np.int64]) -> Answer:
+    def average(self, by_state: ByState, groups: NDArray[np.int64], n_answers: int) -> Answer:
         """Average over draws; warns if chains disagree."""
-        parts = []
+        n_chains, n_draws, n_hidden = self.states.shape[1:]
+        answer = Answer.exact(np.empty((len(groups), n_answers)))
         for row in range(len(groups)):
-            n_chains, n_draws, n_hidden = self.states.shape[1:]
-            values = by_state(self.states[row].reshape(-1, n_hidden).astype(float), row)
-            parts.append(_summary(values.reshape(n_chains, n_draws, -1)))
-        answer = Answer(*(np.stack(part) for part in zip(*parts, strict=True)))
+            values = by_state(self.states[row].reshape(-1, n_hidden).astype(float), row).reshape(n_chains, n_draws, -1)
+            answer.mean[row], answer.standard_error[row], answer.r_hat[row] = _summary(values)
         worst = float(answer.r_hat.max(initial=1.0))
         if worst > _POOR_R_HAT:
             warn(
@@ -228,7 +225,7 @@ def _summary(values: Array) -> tuple[Array, Array, Array]:
 
 
 def row_chunks(cells: Cells, n_hidden: int) -> Iterator[slice]:
-    """Slices of rows for which all states' probabilities, or all draws, fit into memory."""
+    """Slices of rows for which all states' probabilities, or all draws, fit into memory; an empty one of an empty table."""
     size = max(1, (1 << 24) >> n_hidden) if n_hidden <= EXACT_LIMIT else _ROWS_AT_ONCE
-    for start in range(0, cells.n_rows, size):
+    for start in range(0, max(cells.n_rows, 1), size):
         yield slice(start, min(start + size, cells.n_rows))

@@ -70,6 +70,6 @@ def _on_grid(
         return product
 
     groups = groups_of_intervals(*(bound for interval in intervals for bound in interval))
-    answer = rows.hidden.average(by_state, groups)
     shape = tuple(at.size for at in positions)
+    answer = rows.hidden.average(by_state, groups, int(np.prod(shape)))
     return Answer(*(array.reshape(-1, *shape) for array in (answer.mean, answer.standard_error, answer.r_hat)))

@@ -108,7 +108,7 @@ class KnownRows:
                 return np.full((len(states), 1), lower[row])
             return self.endpoint(column, states, (lower[row], upper[row])).mean()[:, None]
 
-        return self.hidden.average(by_state, groups_of_intervals(lower, upper))
+        return self.hidden.average(by_state, groups_of_intervals(lower, upper), 1)
 
     def survival_at(self, column: int, positions: Array) -> Array:
         """P(x > u) of a column at one position per row, (rows,)."""
@@ -200,5 +200,5 @@ class KnownRows:
         def by_state(states: Array, row: int) -> Array:
             return function(self.endpoint(column, states, (low[row], high[row])), positions)
 
-        part = self.hidden.part(chosen).average(by_state, groups_of_intervals(low, high))
+        part = self.hidden.part(chosen).average(by_state, groups_of_intervals(low, high), positions.size)
         answer.mean[chosen], answer.standard_error[chosen], answer.r_hat[chosen] = part.mean, part.standard_error, part.r_hat

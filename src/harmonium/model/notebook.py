@@ -21,7 +21,7 @@ def model_html(model: Answering, title: str) -> str:
     encoding, (_, first) = model.encoding, model.components[0]
     unit = f" ({encoding.unit})" if encoding.unit else ""
     endpoints = [
-        [own.name, own.counts.rows, own.counts.events, f"{median_follow_up(encoding, own):.4g}", f"{own.follow_up.last:.4g}"]
+        [own.name, own.counts.rows, own.counts.happened, f"{median_follow_up(encoding, own):.4g}", f"{own.follow_up.last:.4g}"]
         for own in encoding.endpoints
     ]
     columns = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from harmonium.cells import Cells, Layout
-from harmonium.engine.covariate_sum import covariate_cells, covariate_layout, observed_statistics
+from harmonium.engine.covariate_sum import covariate_layout, observed_statistics
 from harmonium.engine.covariate_units import incomplete_rows
 from harmonium.engine.exact import LogMassSum
 from harmonium.engine.parameters import Parameters
@@ -61,7 +61,7 @@ class RowLikelihood:
         if not self._sums or self._objective.conditional < 1.0:
             return None
         recorded, n_hidden = self._objective.recorded, parameters.n_hidden
-        statistics, missing = observed_statistics(covariate_cells(recorded))
+        statistics, missing = observed_statistics(recorded)
         layout = covariate_layout(recorded.layout)
         unseen = np.repeat(missing, np.diff(layout.offsets), axis=1)
         by_coupling, by_bias = np.zeros((*statistics.shape, n_hidden)), np.zeros((len(statistics), n_hidden))

@@ -272,8 +272,9 @@ class SurvivalModel(Comparing):
         All hidden units are there: the prognostic ones first, then those that couple to covariates only. Times are on the scales of
         ``encoding_``. Of a mixture, the parameters of the component with the largest weight.
 
-        Where an endpoint is terminal, they are those of the harmonium of states: W_B has the durations of ``encoding_.timed`` in the place
-        of endpoints, and W_A ends with the kinds of events of which there are two. It answers for rows with missing values; rows without
-        any are answered by a harmonium for each endpoint, whose parameters these are not.
+        Where an endpoint is terminal, they are those of the harmonium of whole event histories: W_B has the durations of
+        ``encoding_.timed`` in the place of endpoints, and W_A ends with the kinds of events of which there are two. If there is a harmonium
+        for each endpoint as well, answers come from these, whose parameters are not shown, and from this one only how missing values are
+        distributed.
         """
         return max(self.fitted.components, key=lambda component: component[0])[1].whole_parameters.paper_parameters()

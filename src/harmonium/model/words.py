@@ -17,9 +17,10 @@ def model_words(model: Answering, title: str) -> str:
     endpoints = [f"{_observed(own)} until {own.follow_up.last:.4g}{unit}" for own in encoding.endpoints]
     more = len(endpoints) - _MOST_ENDPOINTS
     shown = endpoints if more <= 0 else [*endpoints[:_MOST_ENDPOINTS], f"and {more} more endpoints"]
+    n_covariates = len(encoding.modelled)
     lines = [
         f"{title}: {model.n_hidden} hidden units and {model.n_covariate_units} of covariates",
-        f"{first.training.n_rows} rows, {len(encoding.modelled)} covariates",
+        f"{first.training.n_rows} rows, {n_covariates} covariate{'s' * (n_covariates != 1)}",
         *shown,
         f"fit {outcome(first.training.converged)} after {first.training.n_iter} iterations",
     ]
@@ -27,7 +28,7 @@ def model_words(model: Answering, title: str) -> str:
 
 
 def _observed(own: LearnedEndpoint) -> str:
-    return f"{own.name}: {own.counts.events + own.counts.intervals} events in {own.counts.rows} rows, observed"
+    return f"{own.name}: {own.counts.words(f'in {own.counts.rows} rows')}, observed"
 
 
 def outcome(converged: bool | None) -> str:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from harmonium.metrics.competing import competing, is_prevented
+from harmonium.metrics.observed import as_found
 from harmonium.metrics.predictions import in_unit_of
 from harmonium.plots.estimate import KaplanMeier
 from harmonium.plots.labels import label_ends
@@ -138,6 +139,7 @@ def _asked(prognosis: Any, name: str, times: Array, measure: str, interval: floa
 
 def _observed(known: Endpoints, name: str, measure: str) -> tuple[Array, Array]:
     """Corners of what was observed of everybody."""
+    known = as_found(known)
     if not is_prevented(known, name):
         times, alive = KaplanMeier.of(known, name)[0].path()
         return times, alive if measure == "survival" else 1.0 - alive

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from harmonium.metrics.competing import competing, is_prevented
-from harmonium.metrics.observed import Observed, right_censored
+from harmonium.metrics.observed import Observed, as_found, right_censored
 from harmonium.model.prognosis import endpoint_place
 from harmonium.plots.classes import classes_of
 from harmonium.plots.labels import label_ends
@@ -36,6 +36,8 @@ def kaplan_meier(
     ax: Axes | None = None,
 ) -> Axes:
     """Kaplan-Meier curves of an endpoint, or Aalen-Johansen's incidences of one that a terminal event prevents; no model is needed.
+
+    An event that lies within an interval is shown at its end, when it was found.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def kaplan_meier(
     >>> plt.close()
     """
     check_index(y, by, "by", "y")
-    known = parse_endpoints(y)
+    known = as_found(parse_endpoints(y))
     name = known.names[endpoint_place(known.names, endpoint)]
     curves = [(label, _curve(known.part(rows), name)) for label, rows in classes_of(by, len(known.lower))]
     curves = [(label, own) for label, own in curves if own.time.size]

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from harmonium.metrics.competing import competing
+from harmonium.metrics.observed import as_found
 from harmonium.metrics.predictions import in_unit_of
 from harmonium.plots.groups import at_level
 from harmonium.plots.labels import label_ends
@@ -121,7 +122,7 @@ def incidence(
     6
     >>> plt.close()
     """
-    name, known = endpoint_name(model, endpoint), in_unit_of(model, y)
+    name, known = endpoint_name(model, endpoint), as_found(in_unit_of(model, y))
     everybody = competing(known, name)
     end = end_of_axis(float(np.quantile(everybody.observed.time, 0.95)) if until is None else until)
     times = np.linspace(0.0, end, _N_TIMES)

@@ -23,10 +23,7 @@ def endpoint_name(model: Any, endpoint: str | None) -> str:
 def last_event(model: Any, endpoint: str) -> float:
     """The last event in training: there, data end."""
     encoding = model.fitted.encoding
-    times = encoding.endpoints[endpoint_place(encoding.endpoint_names, endpoint)].event_times
-    if not len(times):
-        raise ValueError(f"no event of {endpoint!r} was seen in training; state until when to draw")
-    return float(times[-1])
+    return float(encoding.endpoints[endpoint_place(encoding.endpoint_names, endpoint)].event_times[-1])
 
 
 def label_of_time(unit: str | None, label: str | None = None) -> str:

@@ -300,8 +300,12 @@ class Encoding:
     def from_dict(cls, stored: dict[str, Any], event_times: list[Array]) -> Encoding:
         """From a model file."""
         columns = tuple(Column.from_dict(column) for column in stored["columns"])
-        pairs = zip(stored["endpoints"], event_times, strict=True)
-        endpoints = tuple(LearnedEndpoint.from_dict(endpoint, times) for endpoint, times in pairs)
+        endpoints = tuple(
+            LearnedEndpoint.from_dict(
+                own, times if times.size else np.array([own["scale"]["end"]])
+            )  # older files had none within intervals
+            for own, times in zip(stored["endpoints"], event_times, strict=True)
+        )
         names = tuple(endpoint.name for endpoint in endpoints)
         episodes = None if stored["episodes"] is None else Episodes.from_dict(stored["episodes"], names)
         observation = None if stored["observation"] is None else Observation.from_dict(stored["observation"])

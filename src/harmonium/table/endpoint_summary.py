@@ -138,8 +138,9 @@ class EndpointSummary:
 
     @property
     def event_times(self) -> Array:
-        """Distinct times of events."""
-        return np.unique(self.lower[self.event])
+        """Distinct times of events, or by which they had happened; the last known time if there was none. Curves are given there."""
+        ends = np.unique(self.upper[np.isfinite(self.upper)])
+        return ends if ends.size else np.array([self.last_time])
 
     @property
     def first_time(self) -> float:

@@ -52,9 +52,10 @@ class FollowUp:
 
 
 def follow_up_of(times: EndpointSummary) -> FollowUp:
-    """Of one endpoint; intervals count as events."""
-    known = times.lower > 0.0
-    time, censored, count = times.lower[known], times.censored[known], times.count[known]
+    """Of one endpoint; an event within an interval ends with it, since that is when somebody looked."""
+    time, censored, count = np.where(times.censored, times.lower, times.upper), times.censored, times.count
+    known = time > 0.0
+    time, censored, count = time[known], censored[known], count[known]
     if not time.size:
         return FollowUp((np.inf, np.inf))
     distinct = np.unique(time)

@@ -27,7 +27,8 @@ class LearnedEndpoint:
     follow_up : FollowUp
     counts : ObservedCounts
     event_times : ndarray
-        Distinct event times; there, curves are given if no other times are asked for.
+        Distinct times of events, the later bound of an event within an interval; the last observed time if there was no event. There,
+        curves are given if no other times are asked for.
     calibration : Calibration, optional
         What the scale was calibrated with after training.
     """

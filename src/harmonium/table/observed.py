@@ -30,6 +30,26 @@ class ObservedCounts:
     censored: float
     late_entries: float
 
+    @property
+    def happened(self) -> float:
+        """All events, whether their time is known or not."""
+        return words_of_weight(self.events + self.intervals)
+
+    def words(self, among: str = "") -> str:
+        """How many events, among whom, and how many of them lie within intervals.
+
+        Examples
+        --------
+        >>> ObservedCounts(9, 1, 0, 8, 0).words(), ObservedCounts(9, 2, 4, 3, 0).words()
+        ('1 event', '6 events, 4 of them within intervals')
+        >>> ObservedCounts(9, 0, 4, 5, 0).words("in 9 subjects")
+        '4 events in 9 subjects, all within intervals'
+        """
+        number = f"{self.happened} event{'s' * (self.happened != 1)} {among}".rstrip()
+        if not self.intervals:
+            return number
+        return f"{number}, {f'{self.intervals} of them' if self.events else 'all'} within intervals"
+
 
 def observed_counts(times: EndpointSummary) -> ObservedCounts:
     """Of one endpoint."""

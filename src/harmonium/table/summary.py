@@ -30,12 +30,13 @@ def columns_summary(encoding: Encoding) -> list[dict[str, Any]]:
 def endpoints_summary(encoding: Encoding) -> list[dict[str, Any]]:
     """Of every endpoint: its name, what was observed of it in training, and the end of its time scale.
 
-    The median of follow-up is :func:`median_follow_up`.
+    Of the events, some may have happened within intervals. The median of follow-up is :func:`median_follow_up`.
     """
     return [
         {
             "name": endpoint.name,
             **asdict(endpoint.counts),
+            "events": endpoint.counts.happened,
             "median_follow_up": median_follow_up(encoding, endpoint),
             "last_observed": endpoint.follow_up.last,
             "horizon": endpoint.scale.horizon,

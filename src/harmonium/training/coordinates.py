@@ -29,6 +29,8 @@ from harmonium.units.contract import NaturalParameter
 
 __all__ = ["Coordinates", "Places", "write_gradient", "write_natural"]
 
+_NO_MEAN = 1e-3  # of a time of which nothing is known, or only that the event came before some time: then the mean is no time of events
+
 
 class Places(NamedTuple):
     """Statistics by role, the units of z, and how much of a compensated statistic goes to the one that compensates for it."""
@@ -127,7 +129,7 @@ class Coordinates:
             compensating,
             1.0 / self.scale[coupled],
             1.0 / self.scale[learned],
-            1.0 / np.where(self.mean[compensating] == 0.0, 1.0, self.mean[compensating]),  # 0 of a time of which nothing is known
+            1.0 / np.where(self.mean[compensating] < _NO_MEAN, 1.0, self.mean[compensating]),
         )
 
     @cached_property

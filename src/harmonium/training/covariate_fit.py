@@ -99,7 +99,7 @@ def _start(objective: Objective, coordinates: Coordinates, parameters: Parameter
 
 def _axes(recorded: Cells, coordinates: Coordinates, weights: Array | None = None) -> Array:
     """Principal axes of the standardised statistics, as long as their standard deviations, (statistics, units)."""
-    statistics, missing = observed_statistics(covariate_cells(recorded))
+    statistics, missing = observed_statistics(recorded)
     by_statistic = np.repeat(~missing, np.diff(coordinates.layout.offsets), axis=1)
     standardised = np.where(by_statistic, (statistics - coordinates.mean) / coordinates.scale, 0.0)[:, coordinates.coupled]
     seen = by_statistic[:, coordinates.coupled].astype(np.float64)

@@ -75,7 +75,7 @@ def _endpoints(model: Any, schema: Schema) -> html.Div:
     for endpoint, last in zip(model.encoding.endpoints, schema.last, strict=True):
         found, median = endpoint.counts, median_follow_up(model.encoding, endpoint)
         missing = _fraction(1.0 - found.rows / max(model.training.n_rows, 1))
-        rows.append([short(endpoint.name), found.events, found.intervals, found.censored, missing, number(median), number(last)])
+        rows.append([short(endpoint.name), found.happened, found.intervals, found.censored, missing, number(median), number(last)])
     header = ["endpoint", "events", "within intervals", "censored", "unknown", "median follow-up", "last observed"]
     return table("Endpoints" + (f" ({schema.unit})" if schema.unit else ""), header, rows, numbers=range(1, 7))
 
