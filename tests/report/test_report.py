@@ -81,7 +81,7 @@ def test_a_report_holds_everything_and_fetches_nothing(odd_study):
     headings = [block.text for block in document.blocks if type(block).__name__ == "Heading"]
     assert headings[0] == "What was observed"
     assert headings[-2:] == ["Method and settings", "TRIPOD+AI"]
-    for heading in ("What a step", "cross-validation", "Covariates and missing", "Three profiles", "Dependence", "hidden units stand for"):
+    for heading in ("What a step", "cross-validation", "Covariates and missing", "Three profiles", "Dependence", "Hidden units"):
         assert any(heading in found for found in headings)
     assert "times in weeks" in page
     assert method == "5-fold cross-validation"
@@ -182,10 +182,10 @@ def test_the_opening_counts_and_scores(odd_study):
     largest = {name: largest_effects(effects, name, "weeks") for name in model.endpoint_names}
     study, death, _ = opening_words(model.encoding_, X, y, scores, "weeks", largest)
     assert "150 subjects with 3 covariates" in study
-    assert "in 22 subjects; nobody was left out" in study
+    assert "in 22 subjects; no subject was excluded" in study
     events = int((y["death"]["lower"] == y["death"]["upper"]).sum())
     assert death.startswith(f"death: {events} events in 150 subjects, median follow-up ")
-    assert f"its C-index is {scores.loc['death', 'concordance']:.2f}" in death
+    assert f"Cross-validated C-index {scores.loc['death', 'concordance']:.2f}" in death
     assert "weeks" in death
     assert death.endswith(largest["death"])
 
@@ -346,3 +346,46 @@ def test_rows_in_groups_are_not_called_subjects():
     assert first.startswith("60 rows in 30 groups with 2 covariates")
     assert "events in 60 rows" in loss
     assert opening_words(model.encoding_, X, y, scores, "", {"loss": ""})[0].startswith("60 subjects")
+
+
+def texts_in(document):
+    """All sentences, captions and cells of tables."""
+    out = []
+    for block in document.blocks:
+        out += (
+            [cell for row in block.rows for cell in row]
+            if isinstance(block, Grid)
+            else [getattr(block, "text", getattr(block, "caption", ""))]
+        )
+    return "\n".join(out)
+
+
+@pytest.mark.slow
+def test_a_report_of_events_within_intervals_has_their_numbers():
+    """Devices inspected every two years: a curve without the events would say that none ever leaked."""
+    rng = np.random.default_rng(0)
+    load = rng.normal(size=150)
+    found = 2.0 * np.ceil(rng.exponential(6.0 * np.exp(-0.5 * load)) / 2.0)
+    last = 2.0 * rng.integers(2, 8, 150)
+    table = pd.DataFrame({"from": np.minimum(found - 2.0, last), "to": np.where(found <= last, found, np.inf), "load": load})
+    X, y = table[["load"]], hm.endpoints(table, leak={"lower": "from", "upper": "to"})
+    report = study_report(hm.SurvivalHarmonium(**QUICK).fit(X, y), X, y, "Leaks", unit="years")
+    texts, n_events = texts_in(report.document), int((found <= last).sum())
+    assert f"leak: {n_events} events in 150 subjects, all within intervals, median follow-up" in texts
+    free = float(re.search(r"(\d+)% \(95% interval .*?\) event-free at 5 years", texts).group(1))
+    assert free == pytest.approx(100.0 * float((found > 5.0).mean()), abs=5.0)
+    assert "The C-index is not defined, since events are only known to lie within intervals." in texts
+    assert report.scores["leak"]["events"] == n_events
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("terminal", ["death", ()])
+def test_a_report_without_covariates_has_no_effects_and_no_profiles(terminal):
+    rng = np.random.default_rng(0)
+    death, relapse = rng.exponential(10.0, 60), rng.exponential(10.0, 60)
+    table = pd.DataFrame({"d": death, "de": rng.random(60) < 0.6, "r": np.minimum(relapse, death), "re": relapse < death})
+    y = hm.endpoints(table, relapse=("r", "re"), death=("d", "de"), terminal=terminal)
+    document = study_report(hm.SurvivalHarmonium(**QUICK).fit(table[[]], y), table[[]], y, "Nothing known").document
+    headings = [block.text for block in document.blocks if type(block).__name__ == "Heading"]
+    assert not {"Three profiles", "What a step in each column goes with"} & set(headings)
+    assert "60 subjects with 0 covariates and 2 endpoints" in texts_in(document)

@@ -22,21 +22,24 @@ def hidden_units(page: Document, model: Any, X: pd.DataFrame, y: pd.DataFrame) -
         table = model.dependence(X)
         page.figure(drawn(lambda ax: plots.dependence(table, ax=ax), (WIDE, 1.5 + 0.45 * len(table))), "Kendall's tau under the model.")
     if model.n_hidden:
-        page.heading("What the hidden units stand for")
+        page.heading("Hidden units")
         fields = model.receptive_fields(X, given=y)
         size = (2.5 + 0.8 * fields.shape[1], 1.0 + 0.27 * len(fields))
         figure = drawn(lambda ax: plots.receptive_fields(model, X, given=y, ax=ax), size)
-        page.figure(figure, "Change of every column when a hidden unit goes from off to on.")
+        page.figure(figure, "Effect of switching each hidden unit on, for every column.")
 
 
 def method(page: Document, model: Any) -> None:
     """Settings, and the optimiser's way."""
     fitted = model.fitted
     page.heading("Method and settings")
+    by_endpoint = " Predictions come from a harmonium for each endpoint, fitted in the same way; the joint one distributes missing values."
+    each = "" if fitted.endpoint_models is None else by_endpoint
     page.text(
         f"A survival harmonium (harmonium {__version__}): all endpoints and covariates are modelled together by {fitted.n_hidden} hidden "
-        f"binary units, and {fitted.n_covariate_units} more that learn how covariates are distributed. Whatever was not observed, by "
-        "censoring or because it is missing, is summed over. Penalties were chosen by the data."
+        f"binary units, and {fitted.n_covariate_units} more that learn how covariates are distributed. Whatever was not observed, because "
+        f"of censoring or because it is missing, is integrated out.{each}"
+        + (" Penalty strengths were estimated from the data." if _chosen_by_data(fitted) else "")
     )
     settings = fitted.training.settings
     page.table(pd.DataFrame({"setting": [_words(name) for name in settings], "value": [_value(own) for own in settings.values()]}))
@@ -45,6 +48,12 @@ def method(page: Document, model: Any) -> None:
         page.figure(figure, "Objective by evaluations of the gradient.")
     if fitted.training.converged is not None:
         page.text("Training has converged." if fitted.training.converged else "Training has not converged.")
+
+
+def _chosen_by_data(fitted: Any) -> bool:
+    """Whether the trainer had no penalty prescribed."""
+    trainer = fitted.training.settings.get("trainer")
+    return isinstance(trainer, dict) and trainer.get("l2") == "auto"
 
 
 def _words(name: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium import plots
+from harmonium.metrics.observed import as_found, interval_censored
 from harmonium.report.document import Document
 from harmonium.report.drawing import WIDE, drawn, time_label
 from harmonium.report.thirds import thirds
@@ -43,21 +44,26 @@ def observed_endpoints(page: Document, encoding: Encoding, X: pd.DataFrame, y: p
     page.heading("What was observed")
     page.table(table_of_endpoints(encoding), digits=1, caption="Endpoints" + (f" (times in {unit})" if unit else ""))
     page.text(
-        f"Curves are drawn as long as {_LEAST:.0%} of all subjects are observed, and {_FEWEST} of their group. Ticks: times of censoring."
+        f"Curves end when fewer than {_LEAST:.0%} of all subjects, or {_FEWEST} of the group, are at risk. Ticks: censored."
+        + " Events within intervals are shown at the ends of these, when they were found."
+        * bool(interval_censored(parse_endpoints(y)).any())
     )
     column = _grouping(encoding, X, next(iter(risks.values())))
     for name, risk in risks.items():
         draw = partial(plots.kaplan_meier, y, endpoint=name, fewest=_FEWEST, until=_long_enough(y, name), time_label=time_label(unit))
         if column is not None:
             figure = drawn(partial(draw, by=X[column]), (WIDE, 3.7))
-            page.figure(figure, f"{name} by {column}, with numbers at risk.")
-        figure = drawn(partial(draw, by=thirds(risk).set_axis(y.index)), (WIDE, 3.7))
-        page.figure(figure, f"{name} by thirds of the risk that was predicted by models which had not seen the subjects.")
+            page.figure(figure, f"Observed {name} by {column}, with numbers at risk.")
+        if encoding.modelled:
+            figure = drawn(partial(draw, by=thirds(risk).set_axis(y.index)), (WIDE, 3.7))
+            page.figure(figure, f"Observed {name} by tertile of cross-validated predicted risk.")
+        else:
+            page.figure(drawn(draw, (WIDE, 3.7)), f"Observed {name}.")
 
 
 def _long_enough(y: pd.DataFrame, name: str) -> float | None:
     """Until when enough subjects are observed; beyond, one event more or less is a large step."""
-    known = parse_endpoints(y)
+    known = as_found(parse_endpoints(y))
     times = np.sort(known.lower[:, known.names.index(name)])
     times = times[np.isfinite(times) & (times > 0.0)]
     enough = max(_FEWEST, int(np.ceil(_LEAST * times.size)))
@@ -74,7 +80,7 @@ def _grouping(encoding: Encoding, X: pd.DataFrame, risk: Array) -> Any:
 
 
 def _explained(values: pd.Series, risk: Array) -> float:
-    """The share of the variance of risk between groups."""
+    """The proportion of the variance of risk that lies between groups."""
     groups = values.astype(object).where(values.notna(), "missing")
     means = pd.Series(risk, index=values.index).groupby(groups).transform("mean")
     return float(np.var(means) / max(float(np.var(risk)), 1e-300))
@@ -84,7 +90,8 @@ def table_of_endpoints(encoding: Encoding) -> pd.DataFrame:
     """What was observed of every endpoint."""
     table = pd.DataFrame(endpoints_summary(encoding)).rename(columns={"name": "endpoint"})
     rare = [name for name, usual in (("intervals", 0), ("late_entries", 0), ("horizon", np.inf)) if (table[name] == usual).all()]
-    return table.drop(columns=[*rare, "unit"]).rename(columns=lambda name: name.replace("_", " ").replace("follow up", "follow-up"))
+    found = table.drop(columns=[*rare, "unit"]).rename(columns={"intervals": "within intervals"})
+    return found.rename(columns=lambda name: name.replace("_", " ").replace("follow up", "follow-up"))
 
 
 def table_of_columns(encoding: Encoding) -> pd.DataFrame:
@@ -115,9 +122,8 @@ def missing_values(page: Document, encoding: Encoding, X: pd.DataFrame) -> None:
         return
     complete = int((~cells.any(axis=1)).sum())
     page.text(
-        f"{complete} of {len(X)} subjects are complete. The others were neither left out nor filled in: the model sums over everything "
-        "that a missing value may have been, given the rest of the row. This is right if values are missing for reasons that are in the "
-        "table."
+        f"{complete} of {len(X)} subjects are complete. The others were neither excluded nor imputed: missing values were integrated out, "
+        "given everything that is known of the subject. This assumes that values are missing at random given the recorded variables."
     )
 
 

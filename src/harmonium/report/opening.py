@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 
 from harmonium.metrics.competing import competing, is_prevented
+from harmonium.metrics.observed import as_found
 from harmonium.numerics.round_times import round_times
 from harmonium.plots.estimate import KaplanMeier
 from harmonium.report.drawing import in_unit
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.observed import ObservedCounts
 from harmonium.table.summary import median_follow_up
 
 __all__ = ["opening_words"]
@@ -40,24 +42,24 @@ def opening_words(
 def _missing_words(encoding: Encoding, X: pd.DataFrame) -> str:
     cells = X[[column.name for column in encoding.modelled]].isna().to_numpy()
     if not cells.any():
-        return " without missing values"
-    return f" ({cells.mean():.1%} of their values are missing, in {int(cells.any(axis=1).sum())} subjects; nobody was left out)"
+        return " without missing values" if cells.size else ""
+    return f" ({cells.mean():.1%} of their values are missing, in {int(cells.any(axis=1).sum())} subjects; no subject was excluded)"
 
 
 def _endpoints(known: Endpoints) -> str:
     n = len(known.names)
     if not known.terminal:
         return "one endpoint" if n == 1 else f"{n} endpoints, each censored on its own"
-    ends = " and ".join(known.terminal)
-    return f"{n} endpoints, of which {ends} {'is' if len(known.terminal) == 1 else 'are'} terminal"
+    if n == len(known.terminal):
+        return f"{n} endpoints, all of them terminal"
+    return f"{n} endpoints, of which {' and '.join(known.terminal)} {'is' if len(known.terminal) == 1 else 'are'} terminal"
 
 
 def _endpoint_words(known: Endpoints, endpoint: LearnedEndpoint, scores: pd.Series, follow_up: float, unit: str, rows: str) -> str:
     counts, name = endpoint.counts, endpoint.name
-    events = counts.events + counts.intervals
     followed = in_unit(follow_up, unit)
-    sentence = f"{name}: {events} event{'s' * (events != 1)} in {counts.rows} {rows}, median follow-up {followed}"
-    return f"{sentence}{_observed_words(known, name, unit)}. {_score_words(scores)}"
+    sentence = f"{name}: {counts.words(f'in {counts.rows} {rows}')}, median follow-up {followed}"
+    return f"{sentence}{_observed_words(as_found(known), name, unit)}. {_score_words(scores, counts)}"
 
 
 def _observed_words(known: Endpoints, name: str, unit: str) -> str:
@@ -67,14 +69,14 @@ def _observed_words(known: Endpoints, name: str, unit: str) -> str:
         if not both.observed.time.size:
             return ""
         time = _middle(float(both.observed.time.max()))
-        return f"; {float(both.incidence().at(np.array([time]))[0]):.0%} had it within {in_unit(time, unit)} (Aalen–Johansen)"
+        return f"; cumulative incidence {float(both.incidence().at(np.array([time]))[0]):.0%} at {in_unit(time, unit)} (Aalen–Johansen)"
     e = known.names.index(name)
     if not (np.isfinite(known.lower[:, e]) & (known.lower[:, e] > 0.0)).any():
         return ""
     curve, _ = KaplanMeier.of(known.to_frame(), name)
     time = _middle(curve.last)
     low, high = curve.interval(time)
-    return f"; {curve.at(time):.0%} (95% interval {low:.0%} to {high:.0%}) were free of it at {in_unit(time, unit)} (Kaplan–Meier)"
+    return f"; {curve.at(time):.0%} (95% interval {low:.0%} to {high:.0%}) event-free at {in_unit(time, unit)} (Kaplan–Meier)"
 
 
 def _middle(last: float) -> float:
@@ -82,16 +84,15 @@ def _middle(last: float) -> float:
     return times[(len(times) - 1) // 2] if times else last
 
 
-def _score_words(scores: pd.Series) -> str:
+def _score_words(scores: pd.Series, counts: ObservedCounts) -> str:
     concordance, error, null = (float(scores[name]) for name in ("concordance", "integrated_brier_score", "kaplan_meier_ibs"))
     if np.isnan(concordance):
-        return "How well it can be predicted is not defined by these data."
-    words = (
-        f"For subjects that the model has not seen its C-index is {concordance:.2f} ± {float(scores['concordance_se']):.2f} (0.5 is chance)"
-    )
+        timed = "events are only known to lie within intervals" if counts.intervals and not counts.events else "there are too few events"
+        return f"The C-index is not defined, since {timed}."
+    words = f"Cross-validated C-index {concordance:.2f} (SE {float(scores['concordance_se']):.2f}; 0.5 is chance)"
     if np.isnan(error) or np.isnan(null):
         return f"{words}."
     gain = 1.0 - error / null
     if abs(gain) < _SAME:
-        return f"{words}, and its prediction error is that of the curve for everybody."
-    return f"{words}, and its prediction error is {abs(gain):.0%} {'below' if gain >= 0.0 else 'above'} that of the curve for everybody."
+        return f"{words}; integrated Brier score as without covariates."
+    return f"{words}; integrated Brier score {abs(gain):.0%} {'lower' if gain >= 0.0 else 'higher'} than without covariates."

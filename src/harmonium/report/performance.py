@@ -13,6 +13,7 @@ from harmonium import plots
 from harmonium.errors import MetricWarning, RangeWarning, UnseenLevelWarning, silenced
 from harmonium.metrics.competing import is_prevented
 from harmonium.metrics.evaluation import evaluate
+from harmonium.metrics.observed import interval_censored
 from harmonium.report.cross_validation import OutOfFold
 from harmonium.report.document import Document
 from harmonium.report.drawing import SQUARE, WIDE, drawn, in_unit, time_label
@@ -33,17 +34,23 @@ def evaluated(
 
 def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: pd.DataFrame, y: pd.DataFrame, unit: str = "") -> None:
     """Discrimination and calibration."""
-    page.heading(f"Predictions of subjects that the model has not seen ({len(predicted.models)}-fold cross-validation)")
+    page.heading(f"Predictive performance ({len(predicted.models)}-fold cross-validation)")
     page.text(
-        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is an error, to be compared with that of one Kaplan–Meier curve for "
-        "everybody, without covariates. A small p-value of D-calibration means that predicted probabilities are off. A number after ± is a "
-        "standard error."
+        "A C-index of 0.5 is chance. The integrated Brier score (IBS) is a prediction error, to be compared with that of one Kaplan–Meier "
+        "curve for all subjects, without covariates. A small p-value of D-calibration means that predicted probabilities are off. Numbers "
+        "after ± are standard errors."
     )
     known = parse_endpoints(y)
     if known.terminal:
         page.text(
-            "Of an endpoint that a terminal event may prevent, incidences are judged: the Brier score is that of the cumulative incidence, "
-            "that of one curve for all is the Aalen–Johansen estimate's, and those with the terminal event count as never having the other."
+            "Endpoints that a terminal event may prevent are judged by their cumulative incidence, compared with the Aalen–Johansen "
+            "estimate for all subjects. Subjects with the terminal event count as event-free from then on."
+        )
+    between = [name for e, name in enumerate(known.names) if interval_censored(known)[:, e].any()]
+    if between:
+        page.text(
+            f"These measures need the times of events. They leave out subjects in whom {' or '.join(between)} is only known to lie within "
+            "an interval."
         )
     page.table(_readable(scores))
     for e, name in enumerate(known.names):
@@ -53,7 +60,7 @@ def performance(page: Document, predicted: OutOfFold, scores: pd.DataFrame, X: p
         if is_prevented(known, name):
             draw = partial(plots.incidence, predicted, X, y, endpoint=name, time_label=time_label(unit))
             page.figure(
-                drawn(draw, (WIDE, 3.6)), f"Cumulative incidence of {name} in thirds of predicted risk, over the Aalen–Johansen estimates."
+                drawn(draw, (WIDE, 3.6)), f"Cumulative incidence of {name} by tertile of predicted risk, with the Aalen–Johansen estimates."
             )
             continue
         time = float(f"{np.median(events):.2g}")
@@ -69,8 +76,8 @@ def beside_others(page: Document, scores: pd.DataFrame, others: Mapping[str, pd.
     for endpoint in scores.index:
         for name, own in {"harmonium": scores, **others}.items():
             rows.append([str(endpoint), name, *(_of(own.loc[endpoint], metric) for metric in ("concordance", "integrated_brier_score"))])
-        rows.append([str(endpoint), "curve for everybody", "0.500", f"{scores.loc[endpoint, 'kaplan_meier_ibs']:.3f}"])
-    page.table(pd.DataFrame(rows, columns=["endpoint", "model", "C-index", "IBS"]), caption="Beside other models, on the same folds")
+        rows.append([str(endpoint), "one curve for all", "0.500", f"{scores.loc[endpoint, 'kaplan_meier_ibs']:.3f}"])
+    page.table(pd.DataFrame(rows, columns=["endpoint", "model", "C-index", "IBS"]), caption="Compared with other models, on the same folds")
 
 
 def _of(row: pd.Series, metric: str) -> str:

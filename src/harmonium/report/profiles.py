@@ -33,6 +33,8 @@ def three_profiles(page: Document, model: Any, X: pd.DataFrame, y: pd.DataFrame,
         page.heading("States over time")
         figure = drawn(partial(plots.states, model, X, time_label=time_label(unit)), (WIDE, 3.2))
         page.figure(figure, "Mean probability of every state in this study.")
+    if not model.encoding.modelled:
+        return
     page.heading("Three profiles")
     page.text(
         "Medians and most frequent values of the third of the subjects with the lowest predicted risk, of the middle and of the highest. "

@@ -69,15 +69,16 @@ def study_report(
     done()
     predicted = cross_validated(model, X, y, _N_FOLDS, done, sample_weight=sample_weight, groups=groups)
     scores = evaluated(predicted, X, y, sample_weight)
-    effects = table_of_effects(model, X, y)
-    largest = {name: largest_effects(effects, name, unit) for name in fitted.endpoint_names}
+    effects = table_of_effects(model, X, y) if fitted.encoding.modelled else None
+    largest = {name: "" if effects is None else largest_effects(effects, name, unit) for name in fitted.endpoint_names}
     for words in opening_words(fitted.encoding, X, y, scores, unit, largest, groups):
         page.text(words, leading=True)
     if sample_weight is not None:
         page.text("Rows have weights: the model, the numbers of rows and events, and the metrics count them; figures show rows.")
     prognosis = predicted.prognosis(X)
     observed_endpoints(page, fitted.encoding, X, y, {name: prognosis.risk(name) for name in fitted.endpoint_names}, unit)
-    effects_of_columns(page, effects, unit)
+    if effects is not None:
+        effects_of_columns(page, effects, unit)
     done()
     performance(page, predicted, scores, X, y, unit)
     if others:

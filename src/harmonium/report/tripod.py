@@ -34,7 +34,7 @@ _ONLY_AUTHORS = (
 def tripod(page: Document, model: Any, X: pd.DataFrame, unit: str) -> None:
     """The checklist as a table."""
     page.heading("TRIPOD+AI")
-    page.text("Items of the reporting guideline for prediction models, as far as the data and this program know them; the others are open.")
+    page.text("Items of the reporting guideline for prediction models. What follows from the data and the model is filled in.")
     page.table(checklist(model, X, unit))
 
 
@@ -45,27 +45,28 @@ def checklist(model: Any, X: pd.DataFrame, unit: str) -> pd.DataFrame:
     outcomes = "; ".join(_outcome(endpoint, unit) for endpoint in encoding.endpoints)
     cells = X[[column.name for column in encoding.modelled]].isna()
     complete = int((~cells.any(axis=1)).sum())
+    missing = f"{complete} rows complete; missing values integrated out, no row excluded" if cells.any(axis=None) else "none"
     found = [
         ("8a", "Outcomes", outcomes),
         ("9a", "Predictors", ", ".join(str(column.name) for column in encoding.modelled)),
         ("10", "Sample size", f"all {training.n_rows} rows of the table; no calculation was made by this program"),
-        ("11", "Missing data", f"{complete} rows complete; missing values summed over, nobody left out"),
+        ("11", "Missing data", missing),
         (
             "12a",
             "Use of the data",
             "fitted to all rows; performance by cross-validation, each fold predicted by a model that had not seen it",
         ),
-        ("12b", "Handling of predictors", "numbers by normal scores, categories by indicators; see Covariates"),
+        ("12b", "Handling of predictors", "numbers by normal scores, categories by indicators; see Covariates and missing values"),
         (
             "12c",
             "Type of model",
             f"survival harmonium, {fitted.n_hidden} + {fitted.n_covariate_units} hidden units; see Method and settings",
         ),
-        ("12e", "Measures of performance", "concordance, Brier score against Kaplan–Meier, calibration; see Predictions"),
+        ("12e", "Measures of performance", "concordance, Brier score against Kaplan–Meier, calibration; see Predictive performance"),
         ("12f", "Updating of the model", "none"),
         ("20", "Flow of participants", f"{len(X)} rows read and used"),
-        ("22", "Full model", "the model file written beside this report"),
-        ("23", "Performance with intervals", "see Predictions"),
+        ("22", "Full model", "the model file, as harmonium fit and model.save write it"),
+        ("23", "Performance with intervals", "see Predictive performance"),
     ]
     rows = [*found, *((item, what, OPEN) for item, what in _ONLY_AUTHORS)]
     table = pd.DataFrame(rows, columns=["item", "what", "here"])
@@ -76,4 +77,4 @@ def checklist(model: Any, X: pd.DataFrame, unit: str) -> pd.DataFrame:
 def _outcome(endpoint: LearnedEndpoint, unit: str) -> str:
     counts = endpoint.counts
     followed = in_unit(endpoint.follow_up.last, unit)
-    return f"{endpoint.name}: {counts.events + counts.intervals} events, {counts.censored} censored, followed until {followed}"
+    return f"{endpoint.name}: {counts.words()}; {counts.censored} censored, followed until {followed}"
