@@ -96,6 +96,22 @@ def test_a_table_without_rows_has_answers_without_rows(free, question):
     model, X = free
     settings, shape = QUESTIONS[question]
     assert getattr(model.prognosis(X[:0]), question)(**settings).shape == (0, *shape)
+    assert all(part.shape == (0, *shape) for part in getattr(model.prognosis(X[:0]), question)(**settings, interval=0.9))
+
+
+@pytest.mark.filterwarnings("ignore::harmonium.errors.CompetingWarning")
+def test_a_table_without_rows_has_answers_where_death_is_terminal():
+    table = courses()
+    model = hm.SurvivalHarmonium(**QUICK).fit(table[["age"]], hm.endpoints(table, **ENDPOINTS["terminal"]))
+    prognosis = model.prognosis(table[["age"]][:0])
+    for question, (settings, shape) in QUESTIONS.items():
+        if question != "joint_density":
+            assert getattr(prognosis, question)(**settings).shape == (0, *shape), question
+            assert getattr(prognosis, question)(**settings, interval=0.9).upper.shape == (0, *shape), question
+    assert all(own.shape == (0, 3) for own in prognosis.state_probabilities(TIMES).values())
+    assert all(own.lower.shape == (0,) for own in prognosis.time_in_states(until=5.0, interval=0.9).values())
+    with pytest.raises(ValueError, match="no density where an endpoint is terminal"):
+        model.predict_joint_density(table[["age"]], times={"death": TIMES, "relapse": TIMES})
 
 
 def test_a_table_without_rows_is_predicted_explained_and_completed(free):
@@ -178,7 +194,7 @@ def test_counts_and_curves_have_the_events_within_intervals():
 
 
 @pytest.mark.parametrize("interval", [False, True])
-def test_one_history_for_all_does_not_make_hazards_without_bounds(interval):
+def test_one_history_for_all_does_not_make_hazards_without_bounds(interval, tmp_path):
     """Any density within the only interval explains the data: none may be chosen whose integrals take forever."""
     table = pd.DataFrame({"r": 5.0, "d": 10.0, "yes": 1, "zero": 0.0, "age": np.random.default_rng(0).normal(60.0, 9.0, 60)})
     relapse = {"lower": "zero", "upper": "r"} if interval else ("r", "yes")
@@ -186,3 +202,6 @@ def test_one_history_for_all_does_not_make_hazards_without_bounds(interval):
     model = hm.SurvivalHarmonium(**QUICK).fit(table[["age"]], y)
     assert np.abs(model.paper_parameters_["a_B"]).max() < 1000.0
     assert np.isfinite(model.predict_cumulative_incidence(table[["age"]][:2], endpoint="death", times=[3.0, 9.0])).all()
+    assert np.isfinite(model.predict(table[["age"]][:2], interval=0.9).upper).all()
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(hm.load(tmp_path / "m").predict(table[["age"]]), model.predict(table[["age"]]))

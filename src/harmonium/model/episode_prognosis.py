@@ -49,7 +49,7 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
         chosen = np.arange(self.n_rows) if rows is None else rows
 
         def answer(own: PathPairs) -> Array:
-            return own.both(e, end, first, last).reshape(1, len(own.weights), -1)
+            return own.both(e, end, first, last).reshape(1, len(own.weights), first.size * last.size)
 
         return self._by_part(PathPairs, chosen, answer).reshape(chosen.size, first.size, last.size)
 
@@ -73,7 +73,7 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
         assert episodes is not None
         for part in self._parts():
             asked = np.flatnonzero(position[part.places] >= 0)
-            if not asked.size:
+            if chosen.size and not asked.size:
                 continue
             assert isinstance(part.rows, KnownRows)
             assert isinstance(part.rows.hidden, Enumerated)
@@ -88,7 +88,7 @@ class EpisodePrognosis(StatePrognosis, ModelPrognosis):
                 continue  # so that hidden states are kept, which they are once all parts have been asked
             out = np.empty((len(answer), chosen.size, answer.shape[2])) if out is None else out
             out[:, position[places]] = answer
-        assert out is not None, "a table without rows has no answers"
+        assert out is not None
         return out
 
 

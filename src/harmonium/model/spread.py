@@ -130,5 +130,7 @@ def covariate_statistics(cells: Cells) -> Array:
         if not block.outcome:
             values = np.where(lower == upper, lower, np.nan)
             statistics = block.unit.statistics(np.nan_to_num(values))[..., np.array(block.unit.coupled, dtype=bool)]
-            parts.append(np.where(np.isnan(values)[..., None], np.nan, statistics).reshape(cells.n_rows, -1))
+            parts.append(
+                np.where(np.isnan(values)[..., None], np.nan, statistics).reshape(cells.n_rows, int(np.prod(statistics.shape[1:])))
+            )
     return np.concatenate(parts, axis=1)

@@ -343,7 +343,8 @@ def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
     """The displacement, and the covariance as directions, ordered by how far predictions move along them."""
     population = around.population()
     covariance, displaced = _with_known_average(around, population, covariance, displaced)
-    root = np.linalg.cholesky(covariance + 1e-9 * np.diag(np.diagonal(covariance)))
+    variances, axes = eigh(covariance)
+    root = axes * np.sqrt(np.maximum(variances, 0.0))  # rounding leaves some below zero where the average takes all that was open
     rows = (population.slopes @ root).reshape(-1, len(root))
     together = np.sqrt(len(population.weights)) * (population.average / (population.alive * np.log(population.alive))[:, None]) @ root
     moves = np.concatenate([rows, together])  # averages count as much as all rows, since rows of which little is known are averages

@@ -206,7 +206,7 @@ class StatePrognosis(Prognosis):
         """
         return self._none_of(*self._grid(times))
 
-    def joint_density(self, times: Mapping[str, Any]) -> Array:
+    def joint_density(self, times: Mapping[str, Any], *, interval: float | None = None) -> Array:
         """Not available."""
         raise ValueError(
             "event times together have no density where an endpoint is terminal: an event that is prevented never happens. Ask for "
