@@ -1,12 +1,13 @@
 """What rows with missing covariates may be, with weights: the same rows without missing values.
 
-A few levels are enumerated. Otherwise values are drawn: hidden states in even steps through their distribution, the covariates given each
-state independently. What is drawn for a row follows from what is known of it, so that it depends neither on other rows nor on their order.
+Levels are enumerated, and so is one number: on an even grid, since sums over it are integrals to many digits where densities are normal.
+Where combinations are too many, values are drawn: hidden states in even steps through their distribution, the covariates given each state
+independently. What is drawn for a row follows from what is known of it, so that it depends neither on other rows nor on their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -20,10 +21,15 @@ from harmonium.engine.parameters import Parameters
 from harmonium.model.hidden import Enumerated, hidden_given, row_chunks
 from harmonium.numerics.streams import streams_of
 from harmonium.typing import Array, Booleans, Integers
+from harmonium.units.gaussian import Gaussian
 
 __all__ = ["Completions"]
 
-_ENUMERATED = 32  # combinations of levels, at most, in place of as many draws
+_ENUMERATED = 64  # combinations of values, at most, in place of as many draws
+_STEP = 0.5  # of a grid, in standard deviations given the hidden state: a normal density is integrated to thirty digits
+_REACH = 5.0  # beyond the outermost means, in the same
+_NODES = 100  # of one number, at most
+_NEGLIGIBLE = 1e-10  # a weight that is not worth an answer
 _DRAWS = 16  # for each missing value: where little is known, an average is over more
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # whose multiples are spread evenly over fractions
 _FEWEST, _MOST = 64, 256  # of one row; a mean over so many draws is off by less than an eighth of their standard deviation
@@ -72,42 +78,59 @@ class Completions(NamedTuple):
         lower, upper = cells.bounds()
         n_covariates = cells.layout.outcomes.start
         missing = ~(lower == upper)[:, :n_covariates]
+        values = _values(whole, cells)
+        few = missing.any(axis=1) & _are_few(values, missing)
         parts = [(np.flatnonzero(~missing.any(axis=1)), lower[~missing.any(axis=1), :n_covariates])]
-        parts += _enumerated(cells, lower[:, :n_covariates], missing)
-        parts += _drawn(whole, cells, missing, n_threads)
+        parts += _enumerated(values, lower[:, :n_covariates], missing, few)
+        parts += _drawn(whole, cells, missing, missing.any(axis=1) & ~few, n_threads)
         rows, covariates = (np.concatenate(own) for own in zip(*parts, strict=True))
         order = np.argsort(rows, kind="stable")
         rows, covariates = rows[order], covariates[order]
         completed = Cells.joined(cells.layout, covariates, *(bound[rows, n_covariates:] for bound in (lower, upper)))
-        return cls(rows, completed, _weights(whole, cells, completed, rows, missing, n_threads))
+        weights = _weights(whole, cells, completed, rows, few, n_threads)
+        worth = np.flatnonzero(weights > _NEGLIGIBLE)
+        return cls(rows[worth], completed.part(worth), weights[worth])
 
 
-def _n_levels(cells: Cells) -> Array:
-    """How many levels each covariate has, (columns,): infinitely many if it is a number."""
-    units = cells.layout.units[: cells.layout.outcomes.start]
-    return np.array([unit.domain[1] - unit.domain[0] if unit.discrete else np.inf for unit in units])
+def _values(whole: Parameters, cells: Cells) -> list[Array]:
+    """What each covariate may be: its levels, or the nodes of a grid; nothing for units whose values cannot be listed."""
+    units, offsets, natural = cells.layout.units, cells.layout.offsets, whole.natural()
+    out = []
+    for unit, first in zip(units[: cells.layout.outcomes.start], offsets, strict=False):
+        if unit.discrete:
+            out.append(np.arange(unit.domain[1] - unit.domain[0]))
+        elif isinstance(unit, Gaussian):
+            linear, pull = natural.bias[first], natural.coupling[first]
+            deviation = 1.0 / np.sqrt(2.0 * natural.bias[first + 1])
+            low, high = -(deviation**2) * (linear + np.array([np.maximum(pull, 0.0).sum(), np.minimum(pull, 0.0).sum()]))
+            low, high = low - _REACH * deviation, high + _REACH * deviation
+            step = max(_STEP * deviation, (high - low) / _NODES)
+            out.append(step * np.arange(np.ceil(low / step), np.floor(high / step) + 1.0))
+        else:
+            out.append(np.empty(0))
+    return out
 
 
-def _n_combinations(cells: Cells, missing: Booleans) -> Array:
-    """How many combinations of levels the values that are missing may have, (rows,)."""
-    return np.asarray(np.prod(np.where(missing, _n_levels(cells), 1.0), axis=1))
+def _are_few(values: Sequence[Array], missing: Booleans) -> Booleans:
+    """Rows whose missing values are enumerated: one number, or few combinations."""
+    sizes = np.array([own.size or np.inf for own in values])
+    alone = (missing.sum(axis=1) == 1) & (missing & np.isfinite(sizes)).any(axis=1)
+    return np.asarray(alone | (np.prod(np.where(missing, sizes, 1.0), axis=1) <= _ENUMERATED))
 
 
-def _enumerated(cells: Cells, covariates: Array, missing: Booleans) -> Iterator[tuple[Integers, Array]]:
-    """Rows with all combinations of levels that they may have, pattern by pattern."""
-    few = missing.any(axis=1) & (_n_combinations(cells, missing) <= _ENUMERATED)
+def _enumerated(values: Sequence[Array], covariates: Array, missing: Booleans, few: Booleans) -> Iterator[tuple[Integers, Array]]:
+    """Rows with all combinations of values that they may have, pattern by pattern."""
     for pattern in np.unique(missing[few], axis=0):
         places, own = np.flatnonzero(pattern), np.flatnonzero(few & (missing == pattern).all(axis=1))
-        combinations = np.array(list(product(*(range(int(n)) for n in _n_levels(cells)[places]))), dtype=np.float64)
+        combinations = np.array(list(product(*(values[place] for place in places))))
         out = np.repeat(covariates[own], len(combinations), axis=0)
         out[:, places] = np.tile(combinations, (own.size, 1))
         yield np.repeat(own, len(combinations)), out
 
 
-def _drawn(whole: Parameters, cells: Cells, missing: Booleans, n_threads: int | None) -> Iterator[tuple[Integers, Array]]:
+def _drawn(whole: Parameters, cells: Cells, missing: Booleans, many: Booleans, n_threads: int | None) -> Iterator[tuple[Integers, Array]]:
     """Rows with values that they may have, by the number of draws."""
     n_draws = np.where(missing.all(axis=1), _MOST, np.clip(_DRAWS * missing.sum(axis=1), _FEWEST, _MOST))
-    many = _n_combinations(cells, missing) > _ENUMERATED
     natural = whole.natural()
     for k in np.unique(n_draws[many]):
         rows = np.flatnonzero(many & (n_draws == k))
@@ -131,11 +154,10 @@ def _states(whole: Parameters, cells: Cells, k: int, n_threads: int | None) -> A
     return np.asarray(found.states[np.concatenate(chosen)], dtype=np.float64)
 
 
-def _weights(whole: Parameters, cells: Cells, completed: Cells, rows: Integers, missing: Booleans, n_threads: int | None) -> Array:
-    """Of draws, all the same; of levels, how likely they are given everything else."""
-    levels = missing.any(axis=1) & (_n_combinations(cells, missing) <= _ENUMERATED)
+def _weights(whole: Parameters, cells: Cells, completed: Cells, rows: Integers, few: Booleans, n_threads: int | None) -> Array:
+    """Of draws, all the same; of enumerated values, how likely they are given everything else."""
     out = 1.0 / np.bincount(rows, minlength=cells.n_rows)[rows]
-    own = np.flatnonzero(levels[rows])
+    own = np.flatnonzero(few[rows])
     if own.size:
         ln = log_mass(whole, completed.part(own), n_threads)
         best = np.full(cells.n_rows, -np.inf)
