@@ -122,7 +122,7 @@ def _enumerated(values: Sequence[Array], covariates: Array, missing: Booleans, f
     """Rows with all combinations of values that they may have, pattern by pattern."""
     for pattern in np.unique(missing[few], axis=0):
         places, own = np.flatnonzero(pattern), np.flatnonzero(few & (missing == pattern).all(axis=1))
-        combinations = np.array(list(product(*(values[place] for place in places))))
+        combinations = np.array(list(product(*(values[int(place)] for place in places))))
         out = np.repeat(covariates[own], len(combinations), axis=0)
         out[:, places] = np.tile(combinations, (own.size, 1))
         yield np.repeat(own, len(combinations)), out
