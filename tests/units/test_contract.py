@@ -284,3 +284,16 @@ def test_a_wide_start_keeps_the_bounds_of_couplings(unit):
         assert (row >= natural.coupling_bounds[0]).all()
         assert (row <= natural.coupling_bounds[1]).all()
         assert natural.coupling is not None or (row == 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_means_over_nodes_are_means_over_all_values_in_every_state(unit, seed):
+    rng = np.random.default_rng(seed)
+    bias, coupling = random_natural(unit, rng), rng.normal(size=(unit.n_statistics, 2)) * np.array(unit.coupled)[:, None]
+    nodes = unit.nodes(bias, coupling)
+    assert unit.discrete or isinstance(unit, Gaussian) or not nodes.size
+    for state in ([0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]) if nodes.size else ():
+        natural = bias + coupling @ np.array(state)
+        density = np.exp(-unit.statistics(nodes) @ natural)
+        mean = density @ unit.statistics(nodes) / density.sum()
+        np.testing.assert_allclose(mean, unit.mean_statistics(natural, NAN, NAN), rtol=1e-4, atol=1e-4)

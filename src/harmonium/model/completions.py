@@ -8,7 +8,7 @@ independently. What is drawn for a row follows from what is known of it, so that
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,10 @@ from harmonium.engine.parameters import Parameters
 from harmonium.model.hidden import Enumerated, hidden_given, row_chunks
 from harmonium.numerics.streams import streams_of
 from harmonium.typing import Array, Booleans, Integers
-from harmonium.units.gaussian import Gaussian
 
 __all__ = ["Completions"]
 
 _ENUMERATED = 64  # combinations of values, at most, in place of as many draws
-_STEP = 0.5  # of a grid, in standard deviations given the hidden state: a normal density is integrated to thirty digits
-_REACH = 5.0  # beyond the outermost means, in the same
-_NODES = 100  # of one number, at most
 _NEGLIGIBLE = 1e-10  # a weight that is not worth an answer
 _DRAWS = 16  # for each missing value: where little is known, an average is over more
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # whose multiples are spread evenly over fractions
@@ -93,22 +89,10 @@ class Completions(NamedTuple):
 
 
 def _values(whole: Parameters, cells: Cells) -> list[Array]:
-    """What each covariate may be: its levels, or the nodes of a grid; nothing for units whose values cannot be listed."""
-    units, offsets, natural = cells.layout.units, cells.layout.offsets, whole.natural()
-    out = []
-    for unit, first in zip(units[: cells.layout.outcomes.start], offsets, strict=False):
-        if unit.discrete:
-            out.append(np.arange(unit.domain[1] - unit.domain[0]))
-        elif isinstance(unit, Gaussian):
-            linear, pull = natural.bias[first], natural.coupling[first]
-            deviation = 1.0 / np.sqrt(2.0 * natural.bias[first + 1])
-            low, high = -(deviation**2) * (linear + np.array([np.maximum(pull, 0.0).sum(), np.minimum(pull, 0.0).sum()]))
-            low, high = low - _REACH * deviation, high + _REACH * deviation
-            step = max(_STEP * deviation, (high - low) / _NODES)
-            out.append(step * np.arange(np.ceil(low / step), np.floor(high / step) + 1.0))
-        else:
-            out.append(np.empty(0))
-    return out
+    """What each covariate may be: its levels, or the nodes of a grid; nothing for units that have neither."""
+    layout, natural = cells.layout, whole.natural()
+    parts = [slice(*own) for own in pairwise(layout.offsets[: layout.outcomes.start + 1])]
+    return [unit.nodes(natural.bias[own], natural.coupling[own]) for unit, own in zip(layout.units, parts, strict=False)]
 
 
 def _are_few(values: Sequence[Array], missing: Booleans) -> Booleans:

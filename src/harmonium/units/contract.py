@@ -232,6 +232,9 @@ class Unit(Protocol):
         count, any other the mean of the values.
         """
 
+    def nodes(self, bias: Array, coupling: Array) -> Array:
+        """Values over which a sum stands for the sum or integral over all, for natural parameters; none if there is no such rule."""
+
     def wide_start(self, n_hidden: int, rng: np.random.Generator) -> Array:
         """Random natural couplings (statistics, hidden units) of an outcome, where the exact trainer begins."""
 
@@ -261,6 +264,10 @@ class UnitDefaults:
         """The initial parameters."""
         expanded = repeated_levels(values, np.broadcast_to(counts, values.shape)) if self.discrete else values
         return self.initial_parameters(expanded, 0, np.random.default_rng(0))
+
+    def nodes(self: Unit, bias: Array, coupling: Array) -> Array:
+        """All levels; none of a number."""
+        return np.arange(self.domain[1] - self.domain[0]) if self.discrete else np.empty(0)
 
     def wide_start(self: Unit, n_hidden: int, rng: np.random.Generator) -> Array:
         """Couplings near 0."""
