@@ -41,7 +41,7 @@ def test_a_directory_is_no_model(tmp_path):
         (save({"x": np.zeros(3)}, {"harmonium": "[" * 100_000}), "its header is damaged"),
         (save({"x": np.zeros(3)}, {"harmonium": "9" * 5_000}), "its header is damaged"),
         (save({"x": np.zeros(3)}, {"harmonium": "NaN"}), "its header is damaged"),
-        (save({"x": np.zeros(3)}, {"harmonium": '{"format": "harmonium model", "format_version": 8, "a": 1e999}'}), "damaged"),
+        (save({"x": np.zeros(3)}, {"harmonium": '{"format": "harmonium model", "format_version": 9, "a": 1e999}'}), "damaged"),
     ],
 )
 def test_other_files_are_refused(wrong, message, tmp_path):
@@ -54,8 +54,8 @@ def test_other_files_are_refused(wrong, message, tmp_path):
 
 def test_a_newer_format_says_so(content, tmp_path):
     document, tensors = opened(content)
-    with pytest.raises(ModelFileError, match=r"written by a newer version of harmonium \(format 9\); this one reads format 8"):
-        loaded(tmp_path / "m", sealed({**document, "format_version": 9, "news": []}, tensors))
+    with pytest.raises(ModelFileError, match=r"written by a newer version of harmonium \(format 10\); this one reads format 9"):
+        loaded(tmp_path / "m", sealed({**document, "format_version": 10, "news": []}, tensors))
 
 
 def test_an_early_format_says_what_to_do(content, tmp_path):

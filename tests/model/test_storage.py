@@ -52,7 +52,7 @@ def test_the_file_is_safetensors_and_holds_the_format_as_described(content):
     assert sealed(document, tensors) == content
     assert {tensor.dtype for tensor in tensors.values()} == {np.dtype("f8")}
     assert {"0.b", "0.0.W", "0.0.a", "event_times.0", "event_times.1"} <= set(tensors)
-    assert document["format_version"] == 8
+    assert document["format_version"] == 9
 
 
 def test_loading_neither_holds_nor_runs_code(content, monkeypatch, tmp_path):

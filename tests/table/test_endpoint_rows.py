@@ -1,12 +1,11 @@
 """The table of one endpoint: a row for every state in which a subject was at risk of it."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harmonium.table.course import Course
-from harmonium.table.endpoint_rows import endpoint_rows, is_taken_apart
+from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
 
@@ -57,17 +56,3 @@ def test_late_entry_is_that_of_the_first_state() -> None:
     y = Endpoints(COURSE.names, np.array([[5.0, 9.0]]), np.array([[5.0, 9.0]]), np.full((1, 2), 2.0), ("death",))
     death = endpoint_rows(COURSE, histories_of(COURSE, y), y, 1)
     assert np.array_equal(death.times.entry[:, 0], [2.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("names", "terminal", "expected"),
-    [
-        (("recurrence", "death"), ("death",), True),
-        (("relapse", "death"), ("relapse", "death"), True),
-        (("death",), ("death",), True),
-        (("response", "relapse", "death"), ("death",), False),
-        (("recurrence", "death", "transplant"), ("death", "transplant"), False),
-    ],
-)
-def test_which_courses_are_taken_apart(names: tuple[str, ...], terminal: tuple[str, ...], expected: bool) -> None:
-    assert is_taken_apart(Course(names, terminal)) is expected

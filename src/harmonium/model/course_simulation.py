@@ -1,4 +1,4 @@
-"""Courses drawn from a model of each endpoint, event after event: of the endpoints that may come next, the one that comes first."""
+"""Event histories drawn from a model of each endpoint, state after state: of the endpoints that may come next, the one that comes first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LAST = 1.0 - 1e-12  # the last position of a drawn event
 def simulate_courses(
     models: EndpointModels, encoding: Encoding, values: Array, known: Histories, rng: np.random.Generator, n_threads: int | None = None
 ) -> None:
-    """Replace drawn outcomes by those of drawn courses, in the rows that the models of endpoints answer.
+    """Replace drawn outcomes by those of drawn event histories.
 
     Parameters
     ----------
@@ -36,18 +36,24 @@ def simulate_courses(
     n_threads : int, optional
     """
     drawing = _Drawing(models, encoding, values, rng, n_threads)
-    rows = np.flatnonzero(known.state == 0)
-    entered = np.array(known.entered)
-    since = known.until - known.entered
-    after = np.flatnonzero(known.state == 1)
-    if rows.size:
-        passed = drawing.first_events(rows, since[rows])
-        entered[rows] += passed
-        new = rows[np.isfinite(passed)]
-        since[new] = 0.0
-        after = np.union1d(after, new)
-    if after.size:
-        drawing.last_events(after, entered[after], since[after])
+    for step in range(known.kind.shape[1]):
+        for before, e in {(int(s), int(k)) for s, k in zip(known.source[:, step], known.kind[:, step], strict=True) if s >= 0}:
+            rows = np.flatnonzero((known.source[:, step] == before) & (known.kind[:, step] == e))
+            drawing.write(before, rows, known.upper[rows, step] - known.origin[rows, step], np.full(rows.size, e))
+    state, entered, since, going = known.state.copy(), known.entered.copy(), known.until - known.entered, known.ended < 0
+    for own in sorted(models.course.states, key=int.bit_count):
+        rows = np.flatnonzero(going & (state == own))
+        if not rows.size:
+            continue
+        lasted, which = drawing.leave(own, rows, entered[rows], since[rows])
+        for e in models.course.options(own):
+            gone = rows[np.isfinite(lasted) & (which == e)]
+            going[gone] = not models.course.is_terminal(e)
+            if not models.course.is_terminal(e):
+                state[gone] = models.course.after(own, e)
+        entered[rows] += np.where(np.isfinite(lasted), lasted, 0.0)
+        since[rows] = 0.0
+        going[rows[~np.isfinite(lasted)]] = False
 
 
 @dataclass(frozen=True)
@@ -58,24 +64,25 @@ class _Drawing:
     rng: np.random.Generator
     n_threads: int | None
 
-    def first_events(self, rows: Integers, since: Array) -> Array:
-        """Draw what happens first; returns when it was the passing event, infinite if it was not."""
-        course = self.models.course
-        options = course.options(0)
-        times = np.column_stack([self._times(e, 0, rows, np.zeros(rows.size), since) for e in options])
-        which = np.argmin(times, axis=1)
-        first = times[np.arange(rows.size), which]
-        self._write(0, rows, first)
-        if len(options) > 1:
-            assert self.encoding.episodes is not None
-            self.values[rows, len(self.encoding.modelled) + self.encoding.episodes.kind_place(0)] = which
-        passing = np.isin(np.array(options)[which], [e for e in options if not course.is_terminal(e)])
-        return np.where(passing & np.isfinite(first), first, np.inf)
+    def leave(self, state: int, rows: Integers, entered: Array, since: Array) -> tuple[Array, Integers]:
+        """Draw what ends a state; returns how long it lasted, infinite beyond follow-up, and the endpoint that happened."""
+        options = np.array(self.models.course.options(state))
+        times = np.column_stack([self._times(int(e), state, rows, entered, since) for e in options])
+        first = np.argmin(times, axis=1)
+        lasted, which = times[np.arange(rows.size), first], options[first]
+        self.write(state, rows, lasted, which)
+        return lasted, which
 
-    def last_events(self, rows: Integers, entered: Array, since: Array) -> None:
-        """Draw what ends the state after the passing event."""
-        (end,) = self.models.course.options(1)
-        self._write(1, rows, self._times(end, 1, rows, entered, since))
+    def write(self, state: int, rows: Integers, lasted: Array, which: Integers) -> None:
+        """As the duration of a state, on its scale, and the kind of its end; beyond follow-up, somewhere between the scale's end and 1."""
+        assert self.encoding.episodes is not None
+        scale, first = self.encoding.episodes.durations[state].scale, len(self.encoding.modelled)
+        position = np.where(np.isfinite(lasted), scale.to_unit(np.where(np.isfinite(lasted), lasted, 0.0)), 0.5 * (1.0 + scale.reach))
+        self.values[rows, first + state] = position
+        options = list(self.models.course.options(state))
+        if len(options) > 1:
+            kinds = np.searchsorted(np.sort(options), which)
+            self.values[rows, first + self.encoding.episodes.kind_place(state)] = np.argsort(options)[kinds]
 
     def _times(self, e: int, state: int, rows: Integers, entered: Array, since: Array) -> Array:
         """Times since a state was entered at which an endpoint happens, which has not happened until ``since``."""
@@ -86,10 +93,3 @@ class _Drawing:
         cells = Cells.joined(model.encoding.layout, covariates, lower, np.where(begun, 1.0, np.nan)[:, None])
         drawn = next(draw_tables(model.parameters, cells, 1, self.rng, self.n_threads))[:, model.encoding.layout.outcomes.start]
         return np.maximum(model.times(state, np.minimum(drawn, _LAST)), np.nextafter(since, np.inf))
-
-    def _write(self, state: int, rows: Integers, times: Array) -> None:
-        """As the duration of a state, on its scale; beyond follow-up, somewhere between its end and 1."""
-        assert self.encoding.episodes is not None
-        scale = self.encoding.episodes.durations[state].scale
-        position = np.where(np.isfinite(times), scale.to_unit(np.where(np.isfinite(times), times, 0.0)), 0.5 * (1.0 + scale.reach))
-        self.values[rows, len(self.encoding.modelled) + state] = position

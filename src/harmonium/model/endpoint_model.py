@@ -26,22 +26,24 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
 
+_NUMBERS_AT_ONCE = 4_000_000  # of a table of hidden states, rows and times: 32 MB
+
 __all__ = ["EndpointCurves", "EndpointModel", "StateColumns", "positions_of", "state_covariates"]
 
 
 @dataclass(frozen=True)
 class StateColumns:
-    """Names of the covariates that say which state a subject is in; None if the endpoint happens in one state only, or it does not matter.
+    """Names of the covariates that say which state a subject is in.
 
     Attributes
     ----------
-    happened : str or None
-        Whether the passing event has happened.
+    happened : tuple of (str or None)
+        Whether each intermediate event has happened; None if that never varies among the endpoint's rows.
     when : str or None
-        When it happened; in the first state, the middle of all times.
+        When the last of them happened; in the first state, the middle of all times.
     """
 
-    happened: str | None = None
+    happened: tuple[str | None, ...] = ()
     when: str | None = None
 
 
@@ -158,8 +160,8 @@ def state_covariates(
     place = {column.name: k for k, column in enumerate(study.modelled)}
     out = np.empty((len(values), len(encoding.modelled)))
     for k, column in enumerate(encoding.modelled):
-        if column.name == columns.happened:
-            out[:, k] = state
+        if column.name in columns.happened:
+            out[:, k] = np.asarray(state) >> columns.happened.index(column.name) & 1
         elif column.name == columns.when:
             out[:, k] = 0.0 if entered is None else np.where(np.asarray(state) > 0, _scores(encoding, columns, np.asarray(entered)), 0.0)
         else:
@@ -205,24 +207,31 @@ class EndpointCurves:
 
     def survival(self, times: Array, rows: Integers | slice = slice(None)) -> Array:
         """The probability that the endpoint has not happened until each time since the state was entered, (rows, times)."""
-        return np.asarray((self.weights[rows] @ self._survival(times)) ** self.model.hazard_ratio)
+        return np.asarray((self.weights[rows] @ self.survival_of_states(times)) ** self.model.hazard_ratio)
 
     def density(self, times: Array, rows: Integers | slice = slice(None)) -> Array:
         """Of the time until the endpoint, (rows, times); zero beyond the end of follow-up."""
-        return _hurried(self.weights[rows] @ self._density(times), self.weights[rows] @ self._survival(times), self.model.hazard_ratio)
+        return _hurried(
+            self.weights[rows] @ self.density_of_states(times), self.weights[rows] @ self.survival_of_states(times), self.model.hazard_ratio
+        )
 
-    def survival_by_state(self, times: Array) -> Array:
-        """(hidden states, times)."""
-        return np.asarray(self._survival(times) ** self.model.hazard_ratio)
+    def in_rows(self, times: Array, which: Integers) -> tuple[Array, Array]:
+        """Survival and density at some of the times in every row, (rows, which)."""
+        survival, density, ratio = self.survival_of_states(times), self.density_of_states(times), self.model.hazard_ratio
+        alive, falling = (np.empty(which.shape) for _ in range(2))
+        step = max(1, _NUMBERS_AT_ONCE // max(1, which.shape[1] * len(survival)))
+        for begin in range(0, len(which), step):
+            part = slice(begin, begin + step)
+            alive[part] = np.einsum("rh,hrt->rt", self.weights[part], survival[:, which[part]])
+            falling[part] = np.einsum("rh,hrt->rt", self.weights[part], density[:, which[part]])
+        return alive**ratio, _hurried(falling, alive, ratio)
 
-    def density_by_state(self, times: Array) -> Array:
-        """(hidden states, times), in one over the unit of time."""
-        return _hurried(self._density(times), self._survival(times), self.model.hazard_ratio)
-
-    def _survival(self, times: Array) -> Array:
+    def survival_of_states(self, times: Array) -> Array:
+        """Of hidden states, (hidden states, times)."""
         return self.hidden.survival(self.model.positions(self.state, times))
 
-    def _density(self, times: Array) -> Array:
+    def density_of_states(self, times: Array) -> Array:
+        """Of hidden states, (hidden states, times), in one over the unit of time."""
         slopes = np.nan_to_num(np.exp(self.model.log_slopes(self.state, times)))
         return np.asarray(self.hidden.density(event_position(self.model.positions(self.state, times))) * slopes)
 

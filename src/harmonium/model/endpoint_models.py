@@ -1,4 +1,4 @@
-"""Harmoniums of all endpoints of a course, one for each: what predicts the courses of subjects whose covariates are all known."""
+"""Harmoniums of all endpoints, one for each: what predicts event histories of subjects whose covariates are all known."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories, histories_of
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array
 
 __all__ = ["EndpointModels"]
-
-_LATER = 1e-7  # relative difference from which on a time is later
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +45,6 @@ class EndpointModels:
         found = [model.training.converged for model in self.models]
         return None if None in found else all(found)
 
-    def answer_for(self, known: Histories) -> Booleans:
-        """Rows that these models answer: the course is known until some time, and no more than being alive then.
-
-        Others are for the model of whole courses, which integrates over what is not known.
-        """
-        return np.asarray((known.ended < 0) & np.isinf(known.dead) & _is_timed(known))
-
-    def tell_of(self, known: Histories) -> Booleans:
-        """Rows of whose course, ended or not, these models know how likely it is."""
-        seen = (known.ended >= 0) | (np.isinf(known.dead) & (known.alive <= known.until * (1.0 + _LATER)))
-        return np.asarray(seen & _is_timed(known))
-
     def moved(self, endpoint: int, state: int | None, step: Array) -> EndpointModels:
         """With parameters of one endpoint, or those in one state alone, that are further along by a step."""
         model = self.models[endpoint]
@@ -84,8 +70,3 @@ class EndpointModels:
             own = endpoint_rows(self.course, known, y, e)
             np.add.at(out, own.rows, model.log_likelihood(encoding, covariates, own))
         return out
-
-
-def _is_timed(known: Histories) -> Booleans:
-    """Whether all steps that were taken have a time."""
-    return np.asarray((np.isnan(known.lower) | (known.lower == known.upper)).all(axis=1))

@@ -17,13 +17,13 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
-from harmonium.model.completions import Completions
 from harmonium.model.course_prognosis import CoursePrognosis
 from harmonium.model.course_simulation import simulate_courses
 from harmonium.model.draws import draw_tables
 from harmonium.model.endpoint_models import EndpointModels
 from harmonium.model.episode_prognosis import EpisodePrognosis
 from harmonium.model.generator import Generating, Generator
+from harmonium.model.history_completions import HistoryCompletions
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
 from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.model.notebook import model_html
@@ -176,30 +176,14 @@ class Fitted(SurvivalModel):
         """Ln p of every row."""
         if kind != "conditional":
             return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
-        out = np.empty(len(covariates))
-        left = np.ones(out.size, dtype=bool)
-        if self.endpoint_models is not None and self.encoding.episodes is not None:
-            left = ~self.endpoint_models.tell_of(self.encoding.episodes.histories(known))
-            rows = np.flatnonzero(~left)
-            out[rows] = self._log_likelihood_of_courses(covariates[rows], known.part(rows), self.endpoint_models)
-        if left.all():
+        if self.endpoint_models is None or not len(covariates):
             return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
-        if left.any():
-            rows = np.flatnonzero(left)
-            out[rows] = conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates[rows], known.part(rows))
-        return out
+        return self._completed(covariates, known, self.endpoint_models, everything=True).log_likelihoods(len(covariates))
 
-    def _log_likelihood_of_courses(self, covariates: Array, known: Endpoints, models: EndpointModels) -> Array:
-        """Of courses of which the models of endpoints tell, averaged over what missing covariates may be."""
-        if not len(covariates):
-            return np.empty(0)
-        found = Completions.of(self.parameters, self.covariate_units, self.encoding.cells(covariates), self.n_jobs)
-        some = known.part(found.rows)
-        values = found.covariates
-        ln = models.log_likelihood(self.encoding, values, some, models.histories(some))
-        best = np.full(len(covariates), -np.inf)
-        np.maximum.at(best, found.rows, ln)
-        return np.asarray(best + np.log(found.averaged(np.exp(ln - best[found.rows]))))
+    def _completed(self, covariates: Array, known: Endpoints, models: EndpointModels, *, everything: bool = False) -> HistoryCompletions:
+        """What rows may be."""
+        own = self.parameters, self.covariate_units
+        return HistoryCompletions.of(models, self.encoding, *own, covariates, known, self.n_jobs, everything=everything)
 
     def log_mass_given_covariates(self, cells: Cells) -> Array:
         """Log mass of every row, but for a constant that depends on its covariates alone."""
@@ -235,17 +219,15 @@ class Fitted(SurvivalModel):
         if self.endpoint_models is None or self.encoding.episodes is None:
             yield from tables
             return
-        found = self.encoding.episodes.histories(known)
-        rows = np.flatnonzero(self.endpoint_models.answer_for(found))
-        completed = Completions.of(self.parameters, self.covariate_units, cells.part(rows), self.n_jobs)
+        lower, upper = cells.bounds()
+        values = np.where(lower == upper, lower, np.nan)[:, : len(self.encoding.modelled)]
+        found = self._completed(values, known, self.endpoint_models)
         while some := list(islice(tables, max(1, _DRAWN_AT_ONCE // max(cells.n_rows, 1)))):
-            if rows.size:
-                courses = np.concatenate([table[rows] for table in some])
-                courses[:, : len(self.encoding.modelled)] = np.concatenate([completed.drawn(rng) for _ in some])
-                simulate_courses(self.endpoint_models, self.encoding, courses, found.part(np.tile(rows, len(some))), rng, self.n_jobs)
-                for table, own in zip(some, np.split(courses, len(some)), strict=True):
-                    table[rows] = own
-            yield from some
+            chosen = np.concatenate([found.drawn(rng) for _ in some])
+            histories = np.concatenate(some)
+            histories[:, : values.shape[1]] = found.covariates[chosen]
+            simulate_courses(self.endpoint_models, self.encoding, histories, found.known.part(chosen), rng, self.n_jobs)
+            yield from np.split(histories, len(some))
 
     def _generated(self, parameters: Parameters, scales: Encoding, cells: Cells, rng: np.random.Generator) -> Array:
         """A completed table by parameters of the generator, which has time scales of its own."""

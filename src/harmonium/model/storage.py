@@ -58,7 +58,7 @@ __all__ = ["Contents", "naming", "read_contents", "save_model"]
 
 _KEY = "harmonium"
 _FORMAT = "harmonium model"
-_FORMAT_VERSION = 8
+_FORMAT_VERSION = 9
 _DECODING_ERRORS = (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError)  # what malformed JSON can cause
 
 

@@ -31,7 +31,7 @@ class StoredEndpoint:
     """The model of one endpoint, as far as it is read without numerical code."""
 
     scales: tuple[TimeScale | None, ...]
-    happened: str | None
+    happened: tuple[str | None, ...]
     when: str | None
     encoding: Encoding
     training: TrainingSummary
@@ -48,7 +48,7 @@ def endpoint_documents(models: EndpointModels | None) -> list[dict[str, Any]] | 
     return [
         {
             "scales": [None if scale is None else scale.to_dict() for scale in model.scales],
-            "happened": model.columns.happened,
+            "happened": list(model.columns.happened),
             "when": model.columns.when,
             "encoding": model.encoding.to_dict(),
             "training": asdict(model.training),
@@ -93,8 +93,9 @@ def _stored(document: Mapping[str, Any], tensors: dict[str, Array], course: Cour
     check_encoding(encoding)
     require(encoding.endpoint_names == (course.names[e],) and encoding.episodes is None, f"{where} must be of that endpoint alone")
     roles = {column.name: column.role for column in encoding.columns}
-    happened, when = document["happened"], document["when"]
-    right = (happened is None or roles.get(happened) == "binary") and (when is None or roles.get(when) == "numeric")
+    happened, when = tuple(document["happened"]), document["when"]
+    right = all(own is None or roles.get(own) == "binary" for own in happened) and (when is None or roles.get(when) == "numeric")
+    right = right and len(happened) == len(course.passing)
     require(right, f"{where} must have the columns that tell the state; found {happened!r} and {when!r}")
     training = TrainingSummary(**document["training"])
     check_training(training, tensors["b"].size, encoding.endpoint_names)
@@ -116,7 +117,7 @@ def read_endpoint_models(stored: tuple[StoredEndpoint, ...] | None, study: Encod
     models, names = [], {column.name for column in study.modelled}
     for one in stored:
         own = {column.name for column in one.encoding.modelled}
-        require(own - {one.happened, one.when} == names, "models of endpoints must have the columns of the study")
+        require(own - {*one.happened, one.when} == names, "models of endpoints must have the columns of the study")
         parameters, units, generator, spread = read_tensors(dict(one.tensors), one.encoding.layout)
         require(units is None and generator is None, "models of endpoints have neither covariate units nor a generator")
         spreading = None if spread is None else OnDemand(made=spread)

@@ -26,12 +26,7 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories
 from harmonium.typing import Array, Integers
 
-__all__ = ["EndpointRows", "endpoint_rows", "is_taken_apart"]
-
-
-def is_taken_apart(course: Course) -> bool:
-    """Whether endpoints of a course are modelled one by one: causes of one event, or one passing event and one that is terminal."""
-    return not course.passing or len(course.passing) == len(course.terminal) == 1
+__all__ = ["EndpointRows", "endpoint_rows"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +35,7 @@ class EndpointRows:
 
     Attributes
     ----------
+    endpoint : int
     rows, state : ndarray of int
         The row of the study, and the state, of each row.
     entered : ndarray
@@ -48,6 +44,7 @@ class EndpointRows:
         Of the endpoint alone, since then.
     """
 
+    endpoint: int
     rows: Integers
     state: Integers
     entered: Array
@@ -74,7 +71,7 @@ def endpoint_rows(course: Course, found: Histories, y: Endpoints, endpoint: int)
     rows, state, entered, lower, upper = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     entry = np.where(state == 0, y.entry.max(axis=1)[rows], 0.0)
     times = Endpoints((course.names[endpoint],), lower[:, None], upper[:, None], np.minimum(entry, lower)[:, None])
-    return EndpointRows(rows, state, entered, times)
+    return EndpointRows(endpoint, rows, state, entered, times)
 
 
 def _in_state(course: Course, found: Histories, endpoint: int, state: int) -> tuple[Integers, Integers, Array, Array, Array]:

@@ -17,8 +17,9 @@ seen, at the mean rate of its kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,9 @@ from harmonium.table.histories import Histories, histories_of
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["Completed", "completed"]
+__all__ = ["Completed", "PossibleHistories", "Rule", "completed", "possible_histories"]
 
-_N_TIMES = 4  # at which an event may have come: in the middle of equal parts of the time that was not seen
+_N_TIMES = 4  # at which an event may have come, in training: in the middle of equal parts of the time that was not seen
 _SHORT = 0.01  # of the longest follow-up: a time that was not seen and is shorter has one part
 _LEAST = 0.02  # share of a course that is thought of
 _LONGER = 1e-6  # relative: how much longer a subject must have been followed than an event of its
@@ -81,13 +82,11 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
         return same
     course = Course(y.names, y.terminal)
     found = histories_of(course, y)
-    parts = [own for own in (*_between_visits(course, y, found), *_after_the_last_visit(course, y, found)) if own.rows.size]
-    if not parts:
+    events = [name for e, name in enumerate(y.names) if np.isfinite(y.upper[:, e]).any()]  # one that was never seen is not thought of
+    possible = possible_histories(course, y, found, Rule.of_middles(_N_TIMES), events)
+    if possible.rows.size == n_rows and possible.y is y:
         return same
     _refuse_if_nobody_can_tell(course, y, found)
-    rows = np.concatenate([own.rows for own in parts])
-    seen = np.setdiff1d(np.arange(n_rows), rows)
-    possible = _Courses.joined([_Courses(seen, y.part(seen), np.zeros(seen.size)), *parts])
     own = np.ones(n_rows) if weights.values is None else weights.values
     share = _shares(course, possible, own)
     order = np.lexsort([-share, possible.rows])
@@ -99,9 +98,36 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
     return Completed(possible.rows[kept], possible.y.part(kept), weights)
 
 
+def possible_histories(course: Course, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> PossibleHistories:
+    """All that rows may have had; one for each if all of them were seen.
+
+    ``rule`` says at which times events may have come that were not seen, and ``events`` which.
+    """
+    n_rows = len(y.lower)
+    parts = [
+        own for own in (*_between_visits(course, y, found, rule), *_after_the_last_visit(course, y, found, rule, events)) if own.rows.size
+    ]
+    if not parts:
+        return PossibleHistories(np.arange(n_rows), y, np.zeros(n_rows))
+    seen = np.setdiff1d(np.arange(n_rows), np.concatenate([own.rows for own in parts]))
+    return PossibleHistories.joined([PossibleHistories(seen, y.part(seen), np.zeros(seen.size)), *parts])
+
+
+class Rule(NamedTuple):
+    """Places and weights on [0, 1] of an integral over a time that was not seen."""
+
+    places: Array
+    weights: Array
+
+    @classmethod
+    def of_middles(cls, n: int) -> Rule:
+        """In the middle of equal parts."""
+        return cls((np.arange(n) + 0.5) / n, np.full(n, 1.0 / n))
+
+
 @dataclass(frozen=True)
-class _Courses:
-    """Courses that rows may have had.
+class PossibleHistories:
+    """Histories that rows may have had.
 
     Attributes
     ----------
@@ -118,7 +144,7 @@ class _Courses:
     log_width: Array
 
     @classmethod
-    def joined(cls, parts: list[_Courses]) -> _Courses:
+    def joined(cls, parts: list[PossibleHistories]) -> PossibleHistories:
         """All of them."""
         lower, upper, entry = (np.concatenate([getattr(own.y, name) for own in parts]) for name in ("lower", "upper", "entry"))
         y = replace(parts[0].y, lower=lower, upper=upper, entry=entry)
@@ -133,28 +159,29 @@ def _longest(y: Endpoints) -> float:
     return float(y.lower.max(initial=0.0))
 
 
-def _times(y: Endpoints, begin: Array, end: Array) -> Iterator[tuple[Integers, Array, Array]]:
-    """Which spans have a part of some number, its middle, and its width."""
-    n_parts = np.where(end - begin < _SHORT * _longest(y), 1, _N_TIMES)
-    for part in range(_N_TIMES):
-        chosen = np.flatnonzero(part < n_parts)
-        width = (end[chosen] - begin[chosen]) / n_parts[chosen]
-        yield chosen, begin[chosen] + (part + 0.5) * width, width
+def _times(y: Endpoints, begin: Array, end: Array, rule: Rule) -> Iterator[tuple[Integers, Array, Array]]:
+    """Which spans have a time of some number, that time, and the width for which it stands."""
+    short = end - begin < _SHORT * _longest(y)
+    for number, (place, weight) in enumerate(zip(*rule, strict=True)):
+        chosen = np.flatnonzero(~short) if number else np.arange(short.size)
+        width = end[chosen] - begin[chosen]
+        at, own = (np.where(short[chosen], one, several) for one, several in ((0.5, place), (1.0, weight)))
+        yield chosen, begin[chosen] + at * width, own * width
 
 
-def _between_visits(course: Course, y: Endpoints, found: Histories) -> Iterator[_Courses]:
+def _between_visits(course: Course, y: Endpoints, found: Histories, rule: Rule) -> Iterator[PossibleHistories]:
     """Of rows with a passing event between two times, of which the course is known from there on."""
     for e in (course.names.index(name) for name in course.passing):
         between = np.isfinite(y.upper) & (y.upper > y.lower)
         only = between[:, e] & (between.sum(axis=1) == 1) & (found.kind == e).any(axis=1)
         rows = np.flatnonzero(only & ((found.ended >= 0) | (np.minimum(found.alive, found.dead) <= found.until * (1.0 + _LONGER))))
-        for chosen, at, width in _times(y, y.lower[rows, e], y.upper[rows, e]):
+        for chosen, at, width in _times(y, y.lower[rows, e], y.upper[rows, e], rule):
             own = y.part(rows[chosen])
             own.lower[:, e] = own.upper[:, e] = at
-            yield _Courses(rows[chosen], own, np.log(width))
+            yield PossibleHistories(rows[chosen], own, np.log(width))
 
 
-def _after_the_last_visit(course: Course, y: Endpoints, found: Histories) -> Iterator[_Courses]:
+def _after_the_last_visit(course: Course, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> Iterator[PossibleHistories]:
     """Of rows of which something is known beyond the time until which they were in their state, and no event between two times."""
     end = np.minimum(found.alive, found.dead)
     unseen = (found.ended < 0) & (end > found.until * (1.0 + _LONGER))
@@ -163,14 +190,14 @@ def _after_the_last_visit(course: Course, y: Endpoints, found: Histories) -> Ite
             unseen &= (found.state != state) | np.isinf(y.upper[:, endpoint])
     if unseen.any():
         rows = np.flatnonzero(unseen)
-        yield _Courses(rows, _nothing_passed(course, y, rows, end[rows]), np.zeros(rows.size))
+        yield PossibleHistories(rows, _nothing_passed(course, y, rows, end[rows]), np.zeros(rows.size))
     for state in course.states:
-        for e in (e for e in _passing(course, state) if np.isfinite(y.upper[:, e]).any()):
+        for e in (e for e in _passing(course, state) if course.names[e] in events):
             rows = np.flatnonzero(unseen & (found.state == state) & (y.lower[:, e] < end))
-            for chosen, at, width in _times(y, y.lower[rows, e], end[rows]):
+            for chosen, at, width in _times(y, y.lower[rows, e], end[rows], rule):
                 own = _nothing_passed(course, y, rows[chosen], end[rows[chosen]])
                 own.lower[:, e] = own.upper[:, e] = at
-                yield _Courses(rows[chosen], own, np.log(width))
+                yield PossibleHistories(rows[chosen], own, np.log(width))
 
 
 def _nothing_passed(course: Course, y: Endpoints, rows: Integers, end: Array) -> Endpoints:
@@ -185,7 +212,7 @@ def _nothing_passed(course: Course, y: Endpoints, rows: Integers, end: Array) ->
 # --- how likely each is ---
 
 
-def _shares(course: Course, possible: _Courses, weights: Array) -> Array:
+def _shares(course: Course, possible: PossibleHistories, weights: Array) -> Array:
     """Which share of its row each course has; a row whose courses all seem impossible is shared out evenly."""
     stays, row, n_rows = _Stays.of(course, possible.y), possible.rows, weights.size
     share = 1.0 / np.bincount(row, minlength=n_rows)[row]
