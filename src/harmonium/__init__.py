@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from harmonium.metrics.fidelity import fidelity
     from harmonium.model.fitted import Fitted
     from harmonium.model.loading import load
-    from harmonium.model.mixture import Mixture
     from harmonium.pooling import pool
     from harmonium.report.writing import write_report
     from harmonium.search import SurvivalHarmoniumCV
@@ -33,7 +32,6 @@ __all__ = [
     "Contrastive",
     "Exact",
     "Fitted",
-    "Mixture",
     "SurvivalHarmonium",
     "SurvivalHarmoniumCV",
     "__version__",
@@ -58,7 +56,6 @@ _HOMES = {
     "Contrastive": "harmonium.training.contrastive",
     "Exact": "harmonium.training.exact",
     "Fitted": "harmonium.model.fitted",
-    "Mixture": "harmonium.model.mixture",
     "SurvivalHarmonium": "harmonium.estimator",
     "SurvivalHarmoniumCV": "harmonium.search",
     "compare": "harmonium.studies.comparison",

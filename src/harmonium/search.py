@@ -20,7 +20,6 @@ from harmonium.metrics.splitting import MultiEndpointStratifiedKFold
 from harmonium.model.explanation import code_names
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import Recipe, encode_training_table, fit_model
-from harmonium.model.mixture import Mixture
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.frames import to_pandas
@@ -28,9 +27,6 @@ from harmonium.table.row_weights import parse_weights
 from harmonium.typing import Array
 
 __all__ = ["SurvivalHarmoniumCV"]
-
-_EM_STEPS = 200
-_SMALLEST_WEIGHT = 1e-3  # below, a candidate takes no part in the mixture
 
 
 class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,8 +38,6 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         Candidates.
     objective : sequence of "conditional", "joint" or float
         Candidates.
-    stack : bool
-        Average all candidates with weights that maximise the out-of-fold likelihood, instead of choosing one.
     cv : int or splitter
         A number makes folds with equal fractions of every endpoint's events (:class:`harmonium.metrics.MultiEndpointStratifiedKFold`), to
         which rows are dealt in turn: tables are often in the order of accrual.
@@ -54,10 +48,10 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
 
     Attributes
     ----------
-    fitted_ : Fitted or Mixture
-        The chosen candidate, or the mixture, fitted to all rows.
+    fitted_ : Fitted
+        The chosen candidate, fitted to all rows.
     cv_results_ : DataFrame
-        Mean and standard error of the out-of-fold log-likelihood of every candidate, and its weight.
+        Mean and standard error of the out-of-fold log-likelihood of every candidate.
     best_params_ : dict
         Of the candidate with the highest mean.
 
@@ -76,20 +70,18 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         n_hidden: Sequence[int] = (1, 2, 4, 6),
         *,
         objective: Sequence[str | float] = ("conditional", 0.9),
-        stack: bool = False,
         cv: Any = 5,
         estimator: SurvivalHarmonium | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.objective = objective
-        self.stack = stack
         self.cv = cv
         self.estimator = estimator
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SurvivalHarmoniumCV:
-        """Compare the candidates and fit the chosen one, or all of them, to all rows.
+        """Compare the candidates and fit the chosen one to all rows.
 
         Parameters
         ----------
@@ -116,15 +108,10 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         found = [mean_of(column, counted) for column in likelihood.T]
         mean = np.array([own.value for own in found])
         best = int(np.argmax(mean))
-        shares = _stacking_weights(likelihood, counted) if self.stack else np.eye(len(candidates))[best]
         self.best_params_ = candidates[best]
-        self.cv_results_ = pd.DataFrame(candidates).assign(mean=mean, standard_error=[own.standard_error for own in found], weight=shares)
-        chosen = [k for k, share in enumerate(shares) if share > _SMALLEST_WEIGHT]
-        models = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(_recipe(base, **candidates[k]), table, base.random_state, base.n_jobs) for k in chosen
-        )
-        total = float(shares[chosen].sum())
-        self.fitted_ = models[0] if len(models) == 1 else Mixture.of(models, [float(shares[k]) / total for k in chosen])
+        self.cv_results_ = pd.DataFrame(candidates).assign(mean=mean, standard_error=[own.standard_error for own in found])
+        recipe = _recipe(base, **candidates[best])
+        self.fitted_ = fit_model(recipe, table, random_state=base.random_state, n_jobs=base.n_jobs)[0]
         return self
 
     def _out_of_fold(self, frame: pd.DataFrame, y: Any, weights: Array | None, groups: Any) -> tuple[Array, Array | None]:
@@ -146,10 +133,10 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         return clone(self.estimator) if self.estimator is not None else SurvivalHarmonium()
 
     @property
-    def fitted(self) -> Fitted | Mixture:
+    def fitted(self) -> Fitted:
         """The fitted model that answers."""
         check_is_fitted(self, "fitted_")
-        model: Fitted | Mixture = self.fitted_
+        model: Fitted = self.fitted_
         return model
 
     @property
@@ -163,7 +150,7 @@ class SurvivalHarmoniumCV(SurvivalModel, TransformerMixin, BaseEstimator):  # ty
         return len(self.fitted_.encoding.columns)
 
     def transform(self, X: Any, *, given: Any = None) -> Array:
-        """Latent codes of all chosen candidates, (rows, hidden units)."""
+        """Latent codes of the chosen candidate, (rows, hidden units)."""
         return super().transform(X, given=given)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -181,10 +168,6 @@ def _recipe(base: SurvivalHarmonium, n_hidden: int, objective: Any) -> Recipe:
     return replace(base.recipe(), n_hidden=n_hidden, objective=objective, n_covariate_units=n_units)
 
 
-def _fitted(recipe: Recipe, table: Any, random_state: Any, n_jobs: int | None) -> Fitted:
-    return fit_model(recipe, table, random_state=random_state, n_jobs=n_jobs)[0]
-
-
 def _out_of_fold(
     base: SurvivalHarmonium, n_hidden: int, objectives: Sequence[Any], train: tuple[Any, Any, Any], test: tuple[Any, Any, Any]
 ) -> Array:
@@ -199,13 +182,3 @@ def _out_of_fold(
         with silenced(UnseenLevelWarning, RangeWarning):  # a fold may lack a rare level, or a large value
             columns.append(model.log_likelihood(test[0], test[1]))
     return np.column_stack(columns)
-
-
-def _stacking_weights(likelihood: Array, counted: Array | None = None) -> Array:
-    """Weights of a mixture of the candidates that maximise its likelihood, by expectation maximisation."""
-    density = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
-    weights = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
-    for _ in range(_EM_STEPS):
-        share = density * weights
-        weights = np.average(share / share.sum(axis=1, keepdims=True), axis=0, weights=counted)
-    return np.asarray(weights, dtype=np.float64)

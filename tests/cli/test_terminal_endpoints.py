@@ -39,9 +39,9 @@ def model(table):
 
 
 def test_fit_knows_the_terminal_endpoint(model):
-    course = hm.load(model).encoding.episodes.course
-    assert course.terminal == ("death",)
-    assert course.passing == ("recurrence",)
+    graph = hm.load(model).encoding.episodes.graph
+    assert graph.terminal == ("death",)
+    assert graph.intermediate == ("recurrence",)
 
 
 def test_predict_writes_incidences_and_states(model, table, tmp_path):

@@ -37,7 +37,7 @@ def in_memory(frame, definitions):
 def test_the_model_is_that_of_one_table(client, definitions, ties):
     frame = trial(ties=ties)
     found = hd.DaskSurvivalHarmonium(client=client, **SETTINGS).fit(*collections(frame, definitions)).fitted_
-    whole = replace(hm.SurvivalHarmonium(**SETTINGS).fit(*in_memory(frame, definitions)).fitted_, endpoint_models=None)
+    whole = replace(hm.SurvivalHarmonium(**SETTINGS).fit(*in_memory(frame, definitions)).fitted_, transitions=None)
     mine, theirs = found.encoding.in_training(), whole.encoding.in_training()
     assert mine.episodes == theirs.episodes
     assert mine.endpoints == theirs.endpoints

@@ -15,7 +15,7 @@ from harmonium.metrics import (
     integrated_incidence_brier_score,
     state_brier_score,
 )
-from harmonium.table.course import Course
+from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoints import parse_endpoints
 
 AT = np.array([1.0, 2.5, 4.0, 6.0])
@@ -131,8 +131,8 @@ def test_nothing_is_said_beyond_follow_up():
 
 def labels(y):
     known = parse_endpoints(y)
-    course = Course(known.names, known.terminal)
-    return [course.label(path) for path in course.paths]
+    graph = StateGraph(known.names, known.terminal)
+    return [graph.label(path) for path in graph.paths]
 
 
 def test_predictions_of_other_times_are_refused():

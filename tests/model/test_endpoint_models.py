@@ -62,8 +62,8 @@ def quiet(model: Fitted, X: pd.DataFrame, given: Any = None) -> CoursePrognosis:
 
 def curve(model: Fitted, X: pd.DataFrame, e: int, state: int, entered: float | None = None) -> Any:
     """Survival and density of an endpoint of one row in a state, as functions of time."""
-    assert model.endpoint_models is not None
-    own = model.endpoint_models.of(e, state)
+    assert model.transitions is not None
+    own = model.transitions.of(e, state)
     values = own.covariates(model.encoding, model.encoding.covariates(X), state, entered)
     curves = own.curves(values, state)
     return lambda t: float(curves.survival(np.array([t]))[0, 0]), lambda t: float(curves.density(np.array([t]))[0, 0])
@@ -81,7 +81,7 @@ def test_alive_after_recurrence_is_the_integral_over_its_time(model: Fitted, stu
     X = study[0][:1]
     (alive_r, density_r), (alive_d, density_d) = curve(model, X, 0, 0), curve(model, X, 1, 0)
     found = quiet(model, X).state_probabilities(TIMES)
-    knots = np.unique(np.concatenate([own.kinks(0) for own in model.endpoint_models.models]))  # type: ignore[union-attr]
+    knots = np.unique(np.concatenate([own.kinks(0) for own in model.transitions.models]))  # type: ignore[union-attr]
     for k, time in enumerate(TIMES):
 
         def flow(u: float, time: float = time) -> float:
@@ -132,8 +132,8 @@ def test_tower_property_at_a_landmark(model: Fitted, study: tuple[pd.DataFrame, 
     for k, u in enumerate(middle):
         known = hm.endpoints(nothing.assign(r=u, e=1), recurrence=("r", "e"), death=("d", "f"), terminal="death")
         some = quiet(model, X, hm.landmark(known, since))
-        assert model.endpoint_models is not None
-        own = model.endpoint_models.of(1, 1)
+        assert model.transitions is not None
+        own = model.transitions.of(1, 1)
         curves = own.curves(own.covariates(model.encoding, model.encoding.covariates(X), 1, u), 1)
         total += entered[:, [k]] * curves.survival(np.array([since - u])) * some.survival("death", [36.0])
     assert np.abs(total - at_first.survival("death", [36.0])).max() < 1e-3  # rectangles
@@ -317,14 +317,14 @@ def test_states_of_several_events_add_up_and_agree_with_drawn_histories() -> Non
 
 @pytest.mark.parametrize("settings", [{"objective": "joint"}, {"objective": 0.5}])
 def test_other_objectives_have_one_model_of_whole_courses(settings: dict[str, Any], study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    assert fitted(study[0][:150], study[1][:150], **settings).endpoint_models is None
+    assert fitted(study[0][:150], study[1][:150], **settings).transitions is None
 
 
 def test_an_endpoint_that_hardly_happens_has_no_model_of_its_own(study: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     X, y = study
     happened = np.flatnonzero(np.isfinite(y["recurrence"]["upper"].to_numpy()))
     without = np.setdiff1d(np.arange(len(X)), happened[3:])
-    assert fitted(X.iloc[without], y.iloc[without]).endpoint_models is None
+    assert fitted(X.iloc[without], y.iloc[without]).transitions is None
 
 
 @pytest.mark.parametrize("time_scale", ["linear", "log"])

@@ -123,7 +123,7 @@ def test_the_variance_along_directions_is_that_of_the_covariance(model, study):
 
 def test_few_directions_stand_for_all_of_them(ordered):
     X, model = ordered
-    prognosis = replace(model.fitted_, endpoint_models=None).prognosis(X[:50])
+    prognosis = replace(model.fitted_, transitions=None).prognosis(X[:50])
 
     def question(own):
         return own.cumulative_incidence("death", [6.0, 24.0])

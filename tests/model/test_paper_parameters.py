@@ -69,7 +69,7 @@ def test_where_death_is_terminal_they_are_those_of_the_states():
     durations = model.encoding_.timed
     assert paper["a_A"].size == 2  # gender, and whether the first event is recurrence or death
     assert paper["a_B"].size == len(durations) == 2
-    courses = replace(model.fitted_, endpoint_models=None)  # which would answer these rows
+    courses = replace(model.fitted_, transitions=None)  # which would answer these rows
     found = courses.prognosis(rows).state_probabilities([24.0])["event-free"][:, 0]
     for row, values in enumerate(model.encoding_.covariates(rows)):
         own = {**paper, "a_A": paper["a_A"][:1], "W_A": paper["W_A"][:1]}

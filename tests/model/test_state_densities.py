@@ -29,7 +29,7 @@ def study():
 def model(study):
     trainer = hm.Exact(n_starts=1, max_iter=25)
     fitted = hm.SurvivalHarmonium(3, trainer=trainer, n_covariate_units=2, random_state=0).fit(*study).fitted_
-    return replace(fitted, endpoint_models=None)  # the model of whole courses, of all rows
+    return replace(fitted, transitions=None)  # the model of whole courses, of all rows
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +160,11 @@ def test_several_passing_events(two_passing, landmark, only_death):
     model, X, y = two_passing
     known = None if landmark is None else hm.landmark(y[:8], landmark)
     prognosis = model.prognosis(X[:8], given=known[["death"]] if only_death else known)
-    at, course = np.array([0.7, 2.0, 5.0, 8.0]), prognosis.course
+    at, graph = np.array([0.7, 2.0, 5.0, 8.0]), prognosis.graph
     rates = differences(lambda t: np.array(list(prognosis.state_probabilities(t).values())), at)
     for names in (("a",), ("b",), ("death",), ("a", "death"), ("a", "b", "death")):
         density = prognosis.density(names, at)
-        happened = [course.has_happened(path, tuple(map(course.names.index, names))) for path in course.paths]
+        happened = [graph.has_happened(path, tuple(map(graph.names.index, names))) for path in graph.paths]
         timed = np.isnan(density).all(axis=1)
         assert timed.sum() <= (0 if landmark is None else 6)
         expected = np.maximum(rates[happened].sum(axis=0), 0.0)

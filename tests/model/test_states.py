@@ -31,7 +31,7 @@ def study():
 def model(study):
     trainer = hm.Exact(n_starts=1, max_iter=25)
     fitted = hm.SurvivalHarmonium(3, trainer=trainer, n_covariate_units=2, random_state=0).fit(*study).fitted_
-    return replace(fitted, endpoint_models=None)  # the model of whole courses, of all rows
+    return replace(fitted, transitions=None)  # the model of whole courses, of all rows
 
 
 @pytest.fixture(scope="module")

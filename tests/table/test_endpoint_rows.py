@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harmonium.table.course import Course
+from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
 
-COURSE = Course(("recurrence", "death"), ("death",))
+COURSE = StateGraph(("recurrence", "death"), ("death",))
 
 
 def seen(recurrence: float, death: float, end: float) -> tuple[list[float], list[float]]:

@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from harmonium.errors import TableError
-from harmonium.table.course import Course
+from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.episodes import durations_of, kinds_of
 from harmonium.table.histories import histories_of
 
-COURSE = Course(("recurrence", "death"), ("death",))
+COURSE = StateGraph(("recurrence", "death"), ("death",))
 INF = np.inf
 
 
-def episodes(course, *rows, entry=0.0):
+def episodes(graph, *rows, entry=0.0):
     """Durations and kinds of rows, each of them (lower, upper) of every endpoint."""
     bounds = np.array(rows, dtype=float)
     lower, upper = bounds[..., 0], bounds[..., 1]
-    y = Endpoints(course.names, lower, upper, np.full_like(lower, entry))
-    found = histories_of(course, y)
-    times = durations_of(course, found, y)
-    return np.stack([times.lower, times.upper], axis=2), kinds_of(course, found), found
+    y = Endpoints(graph.names, lower, upper, np.full_like(lower, entry))
+    found = histories_of(graph, y)
+    times = durations_of(graph, found, y)
+    return np.stack([times.lower, times.upper], axis=2), kinds_of(graph, found), found
 
 
 def test_the_table_of_cells():
@@ -57,17 +57,17 @@ def test_rules_where_bounds_do_not_say_it_exactly():
 
 
 def test_competing_risks_are_one_episode():
-    course = Course(("relapse", "death", "other"), ("relapse", "death", "other"))
-    times, kinds, _ = episodes(course, [(2, INF), (2, 2), (2, INF)], [(4, INF), (4, INF), (4, INF)])
+    graph = StateGraph(("relapse", "death", "other"), ("relapse", "death", "other"))
+    times, kinds, _ = episodes(graph, [(2, INF), (2, 2), (2, INF)], [(4, INF), (4, INF), (4, INF)])
     np.testing.assert_array_equal(times, [[(2, 2)], [(4, INF)]])
     np.testing.assert_array_equal(kinds[:, 0], [1, np.nan])
-    assert [course.label(path) for path in course.paths] == ["event-free", "relapse", "death", "other"]
+    assert [graph.label(path) for path in graph.paths] == ["event-free", "relapse", "death", "other"]
 
 
 def test_several_passing_events_are_further_episodes():
-    course = Course(("response", "relapse", "death"), ("death",))
+    graph = StateGraph(("response", "relapse", "death"), ("death",))
     times, kinds, _ = episodes(
-        course,
+        graph,
         [(2, 2), (5, 5), (9, 9)],  # response, relapse, death
         [(5, 5), (2, 2), (9, INF)],  # relapse, response, alive
         [(4, INF), (4, INF), (4, 4)],  # death first
@@ -81,7 +81,7 @@ def test_several_passing_events_are_further_episodes():
         [(3, 3), (0, 0), free, (0, 0)],
     ]
     np.testing.assert_array_equal(times, expected)
-    assert course.branching == (1, 2, 0)  # after response, after relapse, and at first
+    assert graph.branching == (1, 2, 0)  # after response, after relapse, and at first
     np.testing.assert_array_equal(kinds, [[0, np.nan, 0], [np.nan, 0, 1], [np.nan, np.nan, 2], [0, np.nan, 0]])
 
 
@@ -94,4 +94,4 @@ def test_late_entry_belongs_to_the_first_episode():
 
 def test_too_many_passing_events_are_refused():
     with pytest.raises(TableError, match="at most 3 endpoints may come before a terminal one"):
-        Course(("a", "b", "c", "d", "death"), ("death",))
+        StateGraph(("a", "b", "c", "d", "death"), ("death",))

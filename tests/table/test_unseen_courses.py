@@ -8,19 +8,19 @@ from scipy.integrate import quad
 
 import harmonium as hm
 from harmonium.errors import TableError
-from harmonium.table.course import Course
+from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
 from harmonium.table.row_weights import RowWeights
-from harmonium.table.unseen_courses import completed
+from harmonium.table.possible_histories import completed
 
-COURSE = Course(("recurrence", "death"), ("death",))
+COURSE = StateGraph(("recurrence", "death"), ("death",))
 INF = np.inf
 
 
-def table(*rows, course=COURSE):
+def table(*rows, graph=COURSE):
     bounds = np.array(rows, dtype=float)
-    return Endpoints(course.names, bounds[..., 0], bounds[..., 1], np.zeros(bounds.shape[:2]), course.terminal)
+    return Endpoints(graph.names, bounds[..., 0], bounds[..., 1], np.zeros(bounds.shape[:2]), graph.terminal)
 
 
 def simulated(n, seed, hazards=(0.10, 0.04, 0.25), visits_end=4.0, register_ends=8.0):
@@ -115,9 +115,9 @@ def test_with_whole_rows_each_has_its_likeliest_course():
 
 
 def test_of_several_passing_events_one_is_thought_of():
-    course = Course(("response", "relapse", "death"), ("death",))
+    graph = StateGraph(("response", "relapse", "death"), ("death",))
     seen = [[(1, 1), (3, 3), (5, 5)], [(2, 2), (4, 4), (6, 6)], [(4, INF), (2, 2), (7, 7)], [(1, 1), (8, INF), (8, 8)]]
-    y = table(*seen, [(1, 1), (2, INF), (9, 9)], [(5, 5), (2, INF), (9, 9)], course=course)
+    y = table(*seen, [(1, 1), (2, INF), (9, 9)], [(5, 5), (2, INF), (9, 9)], graph=graph)
     found = completed(y)
     last = found.rows >= 4
     assert (np.isfinite(found.y.upper[last]).sum(axis=1) <= 3).all()
@@ -150,7 +150,7 @@ def inspected(n, every, part, seed=0):
 
 def failed_without_leak(y, weights, times):
     """Aalen and Johansen's estimate, from courses that are known."""
-    known = histories_of(Course(y.names, y.terminal), y)
+    known = histories_of(StateGraph(y.names, y.terminal), y)
     first = np.where(known.source[:, 0] == 0, known.lower[:, 0], known.until)
     order = np.argsort(first, kind="stable")
     left, direct = (known.source[:, 0] == 0)[order], ((known.ended == 1) & (known.state == 0))[order]

@@ -96,7 +96,7 @@ def states(
     """Draw the probability of every state over time, the mean of some rows of a table, by a model with a terminal endpoint."""
     _check(output, force, data)
     model, X, _ = asked(context.obj, model_file, data, rows, None)
-    if model.encoding.episodes is None:
+    if model.encoding.ordered is None:
         raise ValueError(f"{model_file} has no terminal endpoint, and so no states; fit it with --terminal NAME")
 
     def draw() -> Any:

@@ -155,7 +155,7 @@ def _answers(
     from harmonium.cli.writing import side_by_side
 
     out: dict[str, Any] = {}
-    at, ordered = list(times.values()), prognosis.encoding.episodes is not None
+    at, ordered = list(times.values()), prognosis.encoding.ordered is not None
     for name in names:
         out |= _columns(f"{name}_risk", prognosis.risk(name, interval=interval))
         if times and ordered:

@@ -20,7 +20,7 @@ __all__ = ["agree_on_terminal", "endpoints_beside", "groups_in", "refuse_incompl
 
 def agree_on_terminal(encoding: Encoding, ends: list[str] | None) -> None:
     """Refuse other terminal endpoints than the model has; those it has may be named, as for fit."""
-    own = () if encoding.episodes is None else encoding.episodes.course.terminal
+    own = () if encoding.ordered is None else encoding.ordered.graph.terminal
     if ends is not None and set(ends) != (set(own) or {"none"}):
         said = " ".join(f"--terminal {name}" for name in own or ("none",))
         raise ValueError(f"the model was fitted with {said}, and keeps to it; found --terminal {', '.join(ends)}")

@@ -51,7 +51,7 @@ def show_model(terminal: Terminal, fitted: Any, objective: Any, likelihood: floa
     """A table of what was fitted: what somebody who keeps the file wants to know of it later."""
     encoding, training = fitted.encoding, fitted.training
     events = ", ".join(f"{own.name} ({own.counts.words()})" for own in encoding.endpoints)
-    ends = () if encoding.episodes is None else encoding.episodes.course.terminal
+    ends = () if encoding.ordered is None else encoding.ordered.graph.terminal
     shown = {
         "rows": str(training.n_rows),
         "covariates": f"{len(encoding.modelled)} used of {len(encoding.columns)}",

@@ -182,10 +182,10 @@ def predict_time_in_states(model: SurvivalModel, X: Any, *, until: float, given:
 
 def _paths(model: SurvivalModel) -> list[str]:
     """Where a subject may be, in words."""
-    episodes = model.fitted.encoding.episodes
-    if episodes is None:
+    ordered = model.fitted.encoding.ordered
+    if ordered is None:
         raise no_states()
-    return [episodes.course.label(path) for path in episodes.course.paths]
+    return [ordered.graph.label(path) for path in ordered.graph.paths]
 
 
 def _series(model: SurvivalModel, X: Any, called: str, endpoint: Any, given: Any, question: Callable[..., Array]) -> Any:
@@ -212,7 +212,7 @@ def _endpoint_of(model: SurvivalModel, endpoint: Any) -> str | tuple[str, ...]:
     """The endpoint that is asked for, or several, of which only a model with terminal endpoints knows the first event."""
     encoding = model.fitted.encoding
     names = encoding.endpoint_names
-    if endpoint is None or isinstance(endpoint, str) or encoding.episodes is None:
+    if endpoint is None or isinstance(endpoint, str) or encoding.ordered is None:
         return names[place_of(names, endpoint)]
     return tuple(names[place_of(names, name)] for name in endpoint)
 

@@ -83,7 +83,7 @@ class Summary:
     @property
     def terminal(self) -> tuple[str, ...]:
         """Endpoints that end everything."""
-        return () if self.episodes is None else self.episodes.course.terminal
+        return () if self.episodes is None else self.episodes.graph.terminal
 
     @property
     def timed(self) -> tuple[EndpointSummary, ...]:

@@ -75,7 +75,7 @@ class LogMassSum:
         if not terms or any(term.cells.layout != terms[0].cells.layout for term in terms):
             raise ValueError("a sum of log masses needs at least one term, and all terms must have the same layout")
         self._sizes = [term.cells.n_rows for term in terms]
-        self._terms = merged(terms)
+        self._given, self._terms = list(terms), merged(terms)
         self._layout = terms[0].cells.layout
         self._n_threads = thread_count(n_threads)
         self._n_rows = sum(self._sizes)
@@ -137,6 +137,15 @@ class LogMassSum:
         pull_back(sums.bias, sums.coupling)
         gradient = Natural(sums.bias, np.ascontiguousarray(sums.coupling.T), sums.hidden_bias, -self._total_weight)
         return float(sums.value[0]), gradient
+
+    def reweigh(self, weights: Sequence[Array]) -> None:
+        """Give the rows of each term other weights; terms must have been made with arrays of weights of their own."""
+        for term, own in zip(self._given, weights, strict=True):
+            term.weights[:] = own
+        if len(self._terms) < len(self._given):
+            self._terms[0].weights[:] = np.concatenate(weights)
+        self._total_weight = float(sum(term.weights.sum() for term in self._terms))
+        self._prepared.reweigh()
 
     def log_masses(self, parameters: Parameters) -> list[Array]:
         """The log mass of every row, for each term."""

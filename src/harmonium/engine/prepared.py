@@ -173,6 +173,13 @@ class Prepared:
         laid_out = self._before | {key: rows for key, rows in self._kept.items() if isinstance(rows, RowBlocks)}
         return Prepared(self.pieces, self.strips, self.plan.on(grid), laid_out)
 
+    def reweigh(self) -> None:
+        """Take over the weights of all terms after these have changed; the layout of the rows stays."""
+        for (number, _), rows in [item for held in (self._kept, self._before) for item in held.items() if len(item[0]) == 2]:
+            weights = np.stack([piece.weights for piece in self.strips[number]])
+            n_rows = weights.shape[1]
+            rows.weights.reshape(len(weights), -1)[:, :n_rows] = weights[:, rows.row.ravel()[:n_rows]]
+
     def chunk(self, number: int) -> Chunk:
         """The assembled rows of a piece, kept while memory allows."""
         chunk: Chunk = self._kept_or_made((number,), lambda: self._assembled(self.pieces[number]))

@@ -358,4 +358,4 @@ def scenario_table(schema: Schema, labels: Sequence[str], patients: Sequence[Pat
 
 
 def _named(schema: Schema, survival: Array) -> dict[str, Array]:
-    return {"survival": survival} if schema.course is None else {"incidence": 1.0 - survival}
+    return {"survival": survival} if schema.graph is None else {"incidence": 1.0 - survival}

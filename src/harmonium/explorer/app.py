@@ -51,8 +51,8 @@ def make_app(model: Any, *, unit: str = "", title: str = "harmonium", local: boo
         add_log_handler=False,
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
-    both = together if schema.course is None else states  # endpoints that are free of each other, or ordered
-    tabs = _TABS if schema.course is None else (*_TABS[:_THIRD], "States", *_TABS[_THIRD + 1 :])
+    both = together if schema.graph is None else states  # endpoints that are free of each other, or ordered
+    tabs = _TABS if schema.graph is None else (*_TABS[:_THIRD], "States", *_TABS[_THIRD + 1 :])
     panels = [
         patient.layout(schema),
         compare.layout(schema),

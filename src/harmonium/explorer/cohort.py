@@ -84,7 +84,7 @@ def follow_up_in(model: Any, name: Any, contents: Any, columns: Any) -> pd.DataF
 
     Parameters
     ----------
-    model : Fitted or Mixture
+    model : Fitted
     name, contents : str
         Of the file.
     columns : str
@@ -149,14 +149,14 @@ def cohort_answers(
     prognosis = ask(model, frame, given)
     for endpoint in schema.endpoints:
         out[f"{endpoint}_risk"] = prognosis.risk(endpoint)
-        if times and schema.course is not None:
+        if times and schema.graph is not None:
             happened = prognosis.cumulative_incidence(endpoint, list(times))
             out |= {f"{endpoint}_incidence_{time:g}": happened[:, k] for k, time in enumerate(times)}
         elif times:
             alive = prognosis.survival(endpoint, list(times))
             out |= {f"{endpoint}_survival_{time:g}": alive[:, k] for k, time in enumerate(times)}
         out[f"{endpoint}_median"] = prognosis.median(endpoint)
-    if times and schema.course is not None:
+    if times and schema.graph is not None:
         for state, share in prognosis.state_probabilities(list(times)).items():
             out |= {f"{state}_{time:g}": share[:, k] for k, time in enumerate(times)}
     return pd.DataFrame(out, index=frame.index)

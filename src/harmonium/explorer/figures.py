@@ -159,7 +159,7 @@ def _band(schema: Schema, bands: Bands, e: int) -> Figure:
 
 
 def _drawn(schema: Schema, survival: Array) -> Array:
-    return survival if schema.course is None else np.asarray(1.0 - survival)
+    return survival if schema.graph is None else np.asarray(1.0 - survival)
 
 
 def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str) -> Figure:

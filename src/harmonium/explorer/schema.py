@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonium.numerics.round_times import round_times
 from harmonium.table.columns import Column
-from harmonium.table.course import Course
+from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array
 
 __all__ = ["Schema", "number", "short"]
@@ -31,7 +31,7 @@ class Schema:
         The last observed time of each endpoint in training: beyond it, survival is a bound, and times are not known.
     unit : str
         Of time, such as "months"; empty if it is not known.
-    course : Course, optional
+    graph : StateGraph, optional
         Which endpoints are terminal, if any is. What is drawn is then incidence, since survival of an event that another one prevents would
         mislead.
     """
@@ -40,7 +40,7 @@ class Schema:
     endpoints: tuple[str, ...]
     last: tuple[float, ...]
     unit: str = ""
-    course: Course | None = None
+    graph: StateGraph | None = None
 
     @classmethod
     def of(cls, model: Any, unit: str = "") -> Schema:
@@ -49,8 +49,8 @@ class Schema:
         columns = tuple(column for column in encoding.columns if column.role != "ignored")
         ends = (endpoint.follow_up.last for endpoint in encoding.endpoints)
         last = tuple(end if np.isfinite(end) else 1.0 for end in ends)
-        course = None if encoding.episodes is None else encoding.episodes.course
-        return cls(columns, encoding.endpoint_names, last, unit or encoding.unit or "", course)
+        graph = None if encoding.ordered is None else encoding.ordered.graph
+        return cls(columns, encoding.endpoint_names, last, unit or encoding.unit or "", graph)
 
     @property
     def end(self) -> float:
@@ -86,7 +86,7 @@ class Schema:
         >>> Schema((), ("os",), (90.0,)).probability("os event")
         'probability of no os event'
         """
-        if self.course is None:
+        if self.graph is None:
             return f"probability of no {event}"
         return f"probability of {'an' if event[:1].lower() in tuple('aeiou') else 'a'} {event}"
 

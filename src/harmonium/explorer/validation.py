@@ -88,7 +88,7 @@ def parse_form(schema: Schema, form: Any) -> Patient:
     values = tuple(_covariate(column, value, hints) for column, value in zip(schema.columns, raw["covariates"], strict=True))
     states = zip(schema.endpoints, raw["states"], raw["times"], schema.last, strict=True)
     known = tuple(_endpoint(name, state, time, last, hints) for name, state, time, last in states)
-    if schema.course is not None:
+    if schema.graph is not None:
         _check_order(schema, known)
     hints += _hints_of_unknown_endpoints(schema, known)
     return Patient(values, known, tuple(hints))
@@ -96,7 +96,7 @@ def parse_form(schema: Schema, form: Any) -> Patient:
 
 def _hints_of_unknown_endpoints(schema: Schema, known: tuple[tuple[float, float], ...]) -> list[str]:
     """A relapse that is known says more: the patient was alive then. Where death is terminal, the model knows."""
-    excluded = () if schema.course is None else schema.course.terminal
+    excluded = () if schema.graph is None else schema.graph.terminal
     latest = max((lower for lower, upper in known if lower == upper), default=0.0)
     silent = [name for name, bounds in zip(schema.endpoints, known, strict=True) if bounds == (0.0, math.inf) and name not in excluded]
     return [
@@ -106,8 +106,8 @@ def _hints_of_unknown_endpoints(schema: Schema, known: tuple[tuple[float, float]
 
 def _check_order(schema: Schema, known: tuple[tuple[float, float], ...]) -> None:
     """Nothing happens after a terminal event, and nobody is watched any longer."""
-    assert schema.course is not None
-    ends = [(known[e][1], name) for e, name in enumerate(schema.endpoints) if name in schema.course.terminal]
+    assert schema.graph is not None
+    ends = [(known[e][1], name) for e, name in enumerate(schema.endpoints) if name in schema.graph.terminal]
     end, terminal = min(ends)
     for name, (lower, upper) in zip(schema.endpoints, known, strict=True):
         if lower <= end or name == terminal:

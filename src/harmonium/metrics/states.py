@@ -9,11 +9,11 @@ import numpy as np
 
 from harmonium.errors import MetricWarning, warn
 from harmonium.metrics.brier import inverse_probability
-from harmonium.table.course import Course
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.histories import Histories, histories_of
 from harmonium.table.product_limit import ProductLimit
 from harmonium.table.row_weights import parse_weights
+from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array
 
 __all__ = ["state_brier_score"]
@@ -43,8 +43,8 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any, *, s
         raise ValueError('there are no states unless an endpoint is terminal: harmonium.endpoints(..., terminal="death")')
     if (known.entry > 0.0).any():
         raise ValueError("states cannot be scored where subjects entered late")
-    course, at = Course(known.names, known.terminal), np.atleast_1d(np.asarray(times, dtype=np.float64))
-    found, predicted = histories_of(course, known), _predicted(course, probabilities, (len(known.lower), at.size))
+    graph, at = StateGraph(known.names, known.terminal), np.atleast_1d(np.asarray(times, dtype=np.float64))
+    found, predicted = histories_of(graph, known), _predicted(graph, probabilities, (len(known.lower), at.size))
     ended = found.ended >= 0
     counted = np.ones(ended.size, dtype=bool) if weights is None else weights > 0.0
     positive = None if weights is None else weights[counted]
@@ -52,7 +52,7 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any, *, s
     over = ended[:, None] & (found.until[:, None] <= at)
     still = np.where(found.until[:, None] > at, inverse_probability(censoring.at(at)), 0.0)
     weight = np.where(over, inverse_probability(censoring.at(found.until))[:, None], still)
-    losses = weight * ((_where(course, found, at) - predicted) ** 2).sum(axis=0)
+    losses = weight * ((_where(graph, found, at) - predicted) ** 2).sum(axis=0)
     scores = np.average(losses[counted], axis=0, weights=positive)
     last = float(found.until[counted].max())
     if (at >= last).any():
@@ -60,9 +60,9 @@ def state_brier_score(y: Any, probabilities: Mapping[str, Any], times: Any, *, s
     return np.where(at < last, scores, np.nan)
 
 
-def _predicted(course: Course, probabilities: Mapping[str, Any], shape: tuple[int, int]) -> Array:
+def _predicted(graph: StateGraph, probabilities: Mapping[str, Any], shape: tuple[int, int]) -> Array:
     """Probabilities as an array (states, rows, times)."""
-    labels = [course.label(path) for path in course.paths]
+    labels = [graph.label(path) for path in graph.paths]
     if set(probabilities) != set(labels):
         raise ValueError(f"probabilities must be of the states {', '.join(map(repr, labels))}; found {', '.join(map(repr, probabilities))}")
     out = [np.asarray(probabilities[label], dtype=np.float64) for label in labels]
@@ -72,9 +72,9 @@ def _predicted(course: Course, probabilities: Mapping[str, Any], shape: tuple[in
     return np.stack(out)
 
 
-def _where(course: Course, found: Histories, at: Array) -> Array:
+def _where(graph: StateGraph, found: Histories, at: Array) -> Array:
     """1 where a subject was in a state at a time, as far as it was observed; (states, rows, times)."""
-    place = {path: number for number, path in enumerate(course.paths)}
+    place = {path: number for number, path in enumerate(graph.paths)}
     out, remaining = np.zeros((len(place), len(found.kind), at.size)), np.ones((len(found.kind), at.size))
     for step in range(found.kind.shape[1]):
         for state, kind in {*zip(found.source[:, step].tolist(), found.kind[:, step].tolist(), strict=True)}:
@@ -84,7 +84,7 @@ def _where(course: Course, found: Histories, at: Array) -> Array:
             left = (at >= found.upper[rows, step, None]).astype(np.float64)
             out[place[state, -1], rows] += remaining[rows] - left
             remaining[rows] = left
-            if course.is_terminal(kind):
+            if graph.is_terminal(kind):
                 out[place[state, kind], rows] += left
     for state in np.unique(found.state[found.ended < 0]).tolist():
         rows = np.flatnonzero((found.ended < 0) & (found.state == state))

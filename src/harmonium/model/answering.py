@@ -1,8 +1,8 @@
-"""What a fitted model offers to everything that is asked of it, be it one model or a mixture of several."""
+"""What a fitted model offers to everything that is asked of it, by one harmonium of all endpoints or one for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -10,16 +10,17 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
-from harmonium.model.endpoint_models import EndpointModels
 from harmonium.model.generator import Generator
+from harmonium.model.history_simulation import DrawnHistories
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.spread import Spread
 from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.transitions import Transitions
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
 
-__all__ = ["Answering", "Component", "Harmonium", "Purpose"]
+__all__ = ["Answering", "Harmonium", "Purpose"]
 
 Purpose = Literal["prediction", "imputation", "cohort"]
 """What draws are for: predictions come from the prognostic part, imputations and cohorts from its joint continuation."""
@@ -45,30 +46,6 @@ class Harmonium(Protocol):
         """How far the parameters may be from where they are, if that is known."""
 
 
-class Component(Harmonium, Protocol):
-    """One model of a mixture, or the only one."""
-
-    @property
-    def whole_parameters(self) -> Parameters:
-        """Of the prognostic units and, after them, the covariate units."""
-
-    @property
-    def endpoint_models(self) -> EndpointModels | None:
-        """Where an endpoint is terminal, models of single endpoints."""
-
-    @property
-    def n_covariate_units(self) -> int:
-        """How many units couple to covariates only."""
-
-    @property
-    def training(self) -> TrainingSummary:
-        """How it came about."""
-
-    @property
-    def n_hidden(self) -> int:
-        """How many hidden units."""
-
-
 class Answering(Protocol):
     """A fitted model, seen by the functions that answer questions with it."""
 
@@ -77,8 +54,28 @@ class Answering(Protocol):
         """Roles and encodings of columns, time scales of endpoints."""
 
     @property
-    def components(self) -> Sequence[tuple[float, Component]]:
-        """Weights and models; they add up to one."""
+    def parameters(self) -> Parameters:
+        """Of the prognostic units; where endpoints are ordered, of the covariates alone."""
+
+    @property
+    def covariate_units(self) -> CovariateUnits | None:
+        """How covariates are distributed."""
+
+    @property
+    def whole_parameters(self) -> Parameters:
+        """Of the prognostic units and, after them, the covariate units."""
+
+    @property
+    def generator(self) -> Generator | None:
+        """What imputations and cohorts are drawn from, if that is not the parameters."""
+
+    @property
+    def spread(self) -> Spread | None:
+        """How far the parameters may be from where they are, if that is known."""
+
+    @property
+    def transitions(self) -> Transitions | None:
+        """Where an endpoint is terminal, a harmonium of each endpoint."""
 
     @property
     def training(self) -> TrainingSummary:
@@ -86,11 +83,11 @@ class Answering(Protocol):
 
     @property
     def n_hidden(self) -> int:
-        """The largest number of hidden units of a component."""
+        """How many prognostic units, at most in one harmonium."""
 
     @property
     def n_covariate_units(self) -> int:
-        """The largest number of covariate units of a component."""
+        """How many units couple to covariates only."""
 
     @property
     def n_jobs(self) -> int | None:
@@ -106,8 +103,13 @@ class Answering(Protocol):
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row."""
 
-    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
-        """Completed tables (rows, columns)."""
+    def draw(self, cells: Cells, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
+        """Completed tables (rows, columns) where endpoints have no order."""
+
+    def draw_histories(
+        self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose
+    ) -> Iterator[tuple[Array, DrawnHistories]]:
+        """Completed covariates and event histories where endpoints are ordered."""
 
     def with_evaluation(self, method: str, scores: Mapping[str, Mapping[str, float]]) -> Any:
         """The same model, which now knows how well it predicts."""

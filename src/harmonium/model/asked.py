@@ -48,8 +48,8 @@ def given_endpoints(fitted: Answering, X: Any, given: Any, n_rows: int) -> Endpo
     if len(known.lower) != n_rows:
         raise ValueError(f"given must have as many rows as X; found {len(known.lower)} and {n_rows}")
     check_index(X, given, "given")
-    episodes = fitted.encoding.episodes
-    check_given(names, known, terminal=() if episodes is None else episodes.course.terminal)
+    ordered = fitted.encoding.ordered
+    check_given(names, known, terminal=() if ordered is None else ordered.graph.terminal)
     known = known.reordered(names)
     for e, endpoint in enumerate(fitted.encoding.endpoints):
         times = np.concatenate([known.lower[:, e], known.upper[:, e]])

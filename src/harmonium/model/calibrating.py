@@ -1,8 +1,7 @@
 """After training: time scales on which a model that knows nothing of a subject says what was observed.
 
-The first duration of a course, like every endpoint that is free of the others, is calibrated by what the model says of a subject of whom
-nothing is known. A later duration exists only for those who got there: it is calibrated by the mean over training rows that did, each
-given its covariates and what happened before.
+Endpoints in one harmonium are calibrated by what the model says of a subject with all covariates missing. The harmonium of one of several
+ordered endpoints is calibrated by the mean over its training rows, each given its covariates and the state that it was in.
 
 A share of events that was observed, whoever was censored, is right only if censoring has nothing to do with covariates. Where it has, as
 with customers whose total charges tell how long they have been with us, bending time to that share would be a mistake, and the training
@@ -25,30 +24,35 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.finding import find_rows
 from harmonium.model.scale_change import moved_cells
 from harmonium.table.encoding import Encoding
-from harmonium.table.episodes import Episodes
 from harmonium.table.time_scale import TimeScale
 from harmonium.training.objective import Objective
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
-__all__ = ["calibrated", "calibrated_to_generate", "mixed_scales"]
+__all__ = ["calibrated", "calibrated_to_generate"]
 
 _POSITIONS = np.linspace(0.0, 1.0, 129)
-_MOST_ROWS, _FEWEST_ROWS = 300, 10  # that began a duration
 _MOST_JUDGES, _ENOUGH_JUDGES = 2000, 50
 _DOUBTFUL, _AGAINST = 3.0, 2.0  # standard errors: of a share that is moved further, and by which training rows may speak against it
 
 
 def calibrated(
-    encoding: Encoding, parameters: Parameters, units: CovariateUnits | None, rows: Objective, n_threads: int | None = None
+    encoding: Encoding,
+    parameters: Parameters,
+    units: CovariateUnits | None,
+    rows: Objective,
+    n_threads: int | None = None,
+    *,
+    by_rows: bool = False,
 ) -> Encoding:
     """An encoding with time scales that are calibrated for some parameters, which were learned on the scales of training.
 
     ``rows`` are of training, on these scales. Beyond enumeration what a model says would be a sample's, and scales are left as they are.
+    ``by_rows``: by the mean over these rows, given their covariates.
     """
     model = _Model(encoding.in_training(), parameters, units, n_threads)
     out, chance = model.encoding, _DOUBTFUL * 0.5 / np.sqrt(rows.n_rows) if rows.n_rows < _MOST_JUDGES else 0.0
     before: Array | None = None
-    for place, scale, distance in model.bent_scales(rows):
+    for place, scale, distance in model.bent_scales(_sample(rows, np.arange(rows.n_rows)) if by_rows else None):
         if distance > chance:
             judges, weights = _judges(rows)
             before = model.log_mass(judges) if before is None else before
@@ -59,7 +63,7 @@ def calibrated(
 
 
 def calibrated_to_generate(encoding: Encoding, parameters: Parameters, n_threads: int | None = None) -> Encoding:
-    """The same for other parameters, which cohorts and imputations are drawn with; later durations are left as they are.
+    """The same for other parameters, which cohorts and imputations are drawn with.
 
     So is what was not calibrated for predictions, and an endpoint whose observation another one ends: what is observed of it in a drawn
     cohort depends on how the two go together, and Kaplan and Meier's estimate is not its share of events.
@@ -67,24 +71,10 @@ def calibrated_to_generate(encoding: Encoding, parameters: Parameters, n_threads
     model = _Model(encoding.in_training(), parameters, None, n_threads)
     out, observation = model.encoding, encoding.observation
     for place, scale, _ in model.bent_scales(None):
-        ended = encoding.episodes is None and observation is not None and bool(observation.ended_by[place])
+        ended = observation is not None and bool(observation.ended_by[place])
         if not ended and encoding.timed[place].scale != model.encoding.timed[place].scale:
             out = _with_scale(out, place, scale)
     return out
-
-
-def mixed_scales(encodings: Sequence[Encoding], weights: Sequence[float]) -> Encoding:
-    """The encoding of a mixture of calibrated models: its shares are the averages of theirs, which their scales tell.
-
-    A scale that one of them left as it is stays so.
-    """
-    timed = list(encodings[0].in_training().timed)
-    for place, own in enumerate(timed):
-        bent = [encoding.timed[place].scale for encoding in encodings]
-        if own.calibration is not None and own.scale not in bent:
-            shares = [scale.position_on(own.calibration.observed, _POSITIONS) for scale in bent]
-            timed[place] = replace(own, scale=own.calibration.bent(_POSITIONS, np.average(shares, axis=0, weights=weights)))
-    return encodings[0].with_timed(tuple(timed))
 
 
 @dataclass(frozen=True)
@@ -96,19 +86,17 @@ class _Model:
     units: CovariateUnits | None
     n_threads: int | None
 
-    def bent_scales(self, rows: Objective | None) -> Iterator[tuple[int, TimeScale, float]]:
-        """Places among the times, the scales on which shares of events are those that were observed, and how far they were from these."""
-        timed, episodes = self.encoding.timed, self.encoding.episodes
+    def bent_scales(self, rows: tuple[Cells, Array] | None) -> Iterator[tuple[int, TimeScale, float]]:
+        """Places among the times, the scales on which shares of events are those that were observed, and how far they were from these.
+
+        On average over rows with weights, whatever happened to them; without rows, of a subject with all covariates missing.
+        """
+        timed = self.encoding.timed
         places = [place for place, own in enumerate(timed) if own.calibration is not None]
         if self.parameters.n_hidden > EXACT_LIMIT or not places:
             return
-        first = places if episodes is None else [place for place in places if place == 0]
-        shares = dict(zip(first, self._shares(first, Cells.all_free(self.encoding.layout), np.ones(1)), strict=True))
-        if episodes is not None and rows is not None:
-            for place in places:
-                found = _at_beginning(episodes, place, rows) if place else None
-                if found is not None:
-                    shares[place] = self._shares([place], *found)[0]
+        known = (Cells.all_free(self.encoding.layout), np.ones(1)) if rows is None else (rows[0].freeing_outcomes(), rows[1])
+        shares = dict(zip(places, self._shares(places, *known), strict=True))
         for place, share in shares.items():
             calibration = timed[place].calibration
             if calibration is not None:
@@ -151,21 +139,10 @@ def _with_scale(encoding: Encoding, place: int, scale: TimeScale) -> Encoding:
 def _judges(rows: Objective) -> tuple[Cells, Array]:
     """Rows that are asked about bent scales, and their weights: those without gaps if there are enough, since others take longer."""
     complete = np.flatnonzero(~incomplete_rows(rows.recorded))
-    chosen = complete if complete.size >= _ENOUGH_JUDGES else np.arange(rows.n_rows)
+    return _sample(rows, complete if complete.size >= _ENOUGH_JUDGES else np.arange(rows.n_rows))
+
+
+def _sample(rows: Objective, chosen: Integers) -> tuple[Cells, Array]:
+    """Some rows and their weights."""
     chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, _MOST_JUDGES).astype(int))]
     return rows.recorded.part(chosen), rows.row_weights[chosen]
-
-
-def _at_beginning(episodes: Episodes, state: int, rows: Objective) -> tuple[Cells, Array] | None:
-    """What is known of subjects when a later duration begins, and their weights; None if too few got there."""
-    first, course = rows.layout.outcomes.start, episodes.course
-    there = np.flatnonzero(~np.isnan(rows.recorded.column(first + state)[0]) & (rows.row_weights > 0.0))
-    if there.size < _FEWEST_ROWS:
-        return None
-    there = there[np.unique(np.linspace(0, there.size - 1, _MOST_ROWS).astype(int))]
-    lower, upper = rows.recorded.bounds(there)
-    later = [other for other in course.states if other & state == state]
-    places = [*later, *(episodes.kind_place(other) for other in later if other in course.branching)]
-    for bound in (lower, upper):
-        bound[:, [first + place for place in places]] = np.nan
-    return Cells.from_bounds(rows.layout, lower, upper), rows.row_weights[there]

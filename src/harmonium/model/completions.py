@@ -22,13 +22,36 @@ from harmonium.model.hidden import Enumerated, hidden_given, row_chunks
 from harmonium.numerics.streams import streams_of
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["Completions"]
+__all__ = ["ANSWERS", "TRAINING", "Completions", "Effort"]
 
 _ENUMERATED = 64  # combinations of values, at most, in place of as many draws
-_NEGLIGIBLE = 1e-10  # a weight that is not worth an answer
-_DRAWS = 16  # for each missing value: where little is known, an average is over more
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # whose multiples are spread evenly over fractions
-_FEWEST, _MOST = 64, 256  # of one row; a mean over so many draws is off by less than an eighth of their standard deviation
+
+
+class Effort(NamedTuple):
+    """How many completions a row has.
+
+    Attributes
+    ----------
+    negligible : float
+        A weight below which an enumerated value is left out.
+    draws : int
+        For each missing value, where combinations are too many to be enumerated.
+    fewest, most : int
+        Draws of one row.
+    """
+
+    negligible: float
+    draws: int
+    fewest: int
+    most: int
+
+
+ANSWERS = Effort(1e-10, 16, 64, 256)
+"""For answers about single rows: a mean over 64 draws is off by less than an eighth of their standard deviation."""
+
+TRAINING = Effort(1e-3, 4, 16, 32)
+"""For training, whose sums over rows average the errors of draws."""
 
 
 class Completions(NamedTuple):
@@ -68,8 +91,15 @@ class Completions(NamedTuple):
         return Completions(self.rows[chosen], self.cells.part(chosen), np.concatenate(weights))
 
     @classmethod
-    def of(cls, parameters: Parameters, units: CovariateUnits | None, cells: Cells, n_threads: int | None = None) -> Completions:
-        """Of rows of which something may be known of outcomes, too."""
+    def of(
+        cls,
+        parameters: Parameters,
+        units: CovariateUnits | None,
+        cells: Cells,
+        n_threads: int | None = None,
+        effort: Effort = ANSWERS,
+    ) -> Completions:
+        """Completions of rows of which something may be known of outcomes, too."""
         whole = parameters if units is None else units.joined(parameters)
         lower, upper = cells.bounds()
         n_covariates = cells.layout.outcomes.start
@@ -78,13 +108,13 @@ class Completions(NamedTuple):
         few = missing.any(axis=1) & _are_few(values, missing)
         parts = [(np.flatnonzero(~missing.any(axis=1)), lower[~missing.any(axis=1), :n_covariates])]
         parts += _enumerated(values, lower[:, :n_covariates], missing, few)
-        parts += _drawn(whole, cells, missing, missing.any(axis=1) & ~few, n_threads)
+        parts += _drawn(whole, cells, missing, missing.any(axis=1) & ~few, effort, n_threads)
         rows, covariates = (np.concatenate(own) for own in zip(*parts, strict=True))
         order = np.argsort(rows, kind="stable")
         rows, covariates = rows[order], covariates[order]
         completed = Cells.joined(cells.layout, covariates, *(bound[rows, n_covariates:] for bound in (lower, upper)))
         weights = _weights(whole, cells, completed, rows, few, n_threads)
-        worth = np.flatnonzero(weights > _NEGLIGIBLE)
+        worth = np.flatnonzero((weights > effort.negligible) | ~few[rows])
         return cls(rows[worth], completed.part(worth), weights[worth])
 
 
@@ -112,9 +142,11 @@ def _enumerated(values: Sequence[Array], covariates: Array, missing: Booleans, f
         yield np.repeat(own, len(combinations)), out
 
 
-def _drawn(whole: Parameters, cells: Cells, missing: Booleans, many: Booleans, n_threads: int | None) -> Iterator[tuple[Integers, Array]]:
+def _drawn(
+    whole: Parameters, cells: Cells, missing: Booleans, many: Booleans, effort: Effort, n_threads: int | None
+) -> Iterator[tuple[Integers, Array]]:
     """Rows with values that they may have, by the number of draws."""
-    n_draws = np.where(missing.all(axis=1), _MOST, np.clip(_DRAWS * missing.sum(axis=1), _FEWEST, _MOST))
+    n_draws = np.where(missing.all(axis=1), effort.most, np.clip(effort.draws * missing.sum(axis=1), effort.fewest, effort.most))
     natural = whole.natural()
     for k in np.unique(n_draws[many]):
         rows = np.flatnonzero(many & (n_draws == k))

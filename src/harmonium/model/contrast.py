@@ -70,10 +70,10 @@ def measure_of(fitted: Answering, measure: str, endpoint: Any, times: Any, until
         raise ValueError(f"measure {measure!r} needs times at which it is compared (times=[12, 24])")
     at: Array = np.atleast_1d(np.asarray(times, dtype=np.float64))
     if measure == "states":
-        if fitted.encoding.episodes is None:
+        if fitted.encoding.ordered is None:
             raise ValueError('states need a terminal endpoint: harmonium.endpoints(..., terminal="death")')
-        course = fitted.encoding.episodes.course
-        labels = [(course.label(path), float(t)) for path in course.paths for t in at]
+        graph = fitted.encoding.ordered.graph
+        labels = [(graph.label(path), float(t)) for path in graph.paths for t in at]
         return Measure(lambda own: np.concatenate(list(own.state_probabilities(at).values()), axis=1), labels, EVENT)
     if measure == "incidence":
         return Measure(lambda own: own.cumulative_incidence(endpoint, at), [(float(t),) for t in at], EVENT)

@@ -67,7 +67,7 @@ def cross_ratio(
     fitted: Answering, covariates: Array, event: str | None, endpoint: str | None, times: Any, within: Any, interval: float | None
 ) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.cross_ratio`; of encoded covariates."""
-    question = _asked(fitted.encoding, event, endpoint, times, within)
+    question = _asked(fitted, event, endpoint, times, within)
     out = question.answer(fitted, covariates, warns=True)
     if interval is None:
         return out
@@ -75,21 +75,22 @@ def cross_ratio(
     return with_spread(out, fitted, lambda model: question.answer(model, some), (NO_EVENT, NO_EVENT, POSITIVE), check_level(interval))
 
 
-def _asked(encoding: Encoding, event: str | None, endpoint: str | None, times: Any, within: Any) -> _Question:
-    if encoding.episodes is None:
+def _asked(fitted: Answering, event: str | None, endpoint: str | None, times: Any, within: Any) -> _Question:
+    encoding = fitted.encoding
+    if encoding.ordered is None or fitted.transitions is None:
         raise ValueError('a cross ratio needs a terminal endpoint (terminal="death"); ask for dependence, Kendall\'s tau')
-    course = encoding.episodes.course
-    if not course.passing:
-        raise ValueError(f"no event comes before {' or '.join(map(repr, course.terminal))}: there is nothing to compare")
-    first = _named("event", event, course.passing)
-    second = _named("endpoint", endpoint, course.terminal)
-    state = course.after(0, encoding.endpoint_names.index(first))
-    duration = encoding.episodes.durations[state].scale
+    graph = encoding.ordered.graph
+    if not graph.intermediate:
+        raise ValueError(f"no event comes before {' or '.join(map(repr, graph.terminal))}: there is nothing to compare")
+    first = _named("event", event, graph.intermediate)
+    second = _named("endpoint", endpoint, graph.terminal)
+    a, b = (encoding.endpoint_names.index(name) for name in (first, second))
     if within is None:
-        within = float(duration.from_unit(np.array(0.5 * duration.reach)))
+        state = graph.after(0, a)
+        scale = fitted.transitions.of(b, state).scale(state)
+        within = float(scale.from_unit(np.array(0.5 * scale.reach)))
     if isinstance(within, bool) or not (isinstance(within, Real) and 0.0 < float(within) < np.inf):
         raise ValueError(f"within must be a positive time after the event; found {within!r}")
-    a, b = (encoding.endpoint_names.index(name) for name in (first, second))
     return _Question(a, b, _times(encoding, a, b, times, float(within)), float(within))
 
 

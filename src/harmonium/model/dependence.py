@@ -1,7 +1,7 @@
 """Dependence between two endpoints: Kendall's tau under the model.
 
 Two subjects in states h and h' are concordant with a probability that is known for each endpoint, and endpoints are independent given the
-states, so tau is a sum over pairs of states (eq. 25). The states of several components of a mixture are simply more states.
+states, so tau is a sum over pairs of states (eq. 25).
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ _N_PANELS, _N_NODES = 64, 8
 _MOST_STATES = 1024  # whose pairs are tabulated; with more states, they are drawn
 _N_DRAWS = 64
 
-Component = tuple[Array, KnownRows]
-"""Weights of a component, one per row, and its rows."""
-
 
 class _Pairs(NamedTuple):
     """An endpoint pair in all states: the first endpoint's shapes and rates, and the second's."""
@@ -38,21 +35,18 @@ class _Pairs(NamedTuple):
         return _earlier(self.first) * _earlier(self.second)
 
 
-def kendall_tau(chunks: Sequence[Sequence[Component]], columns: tuple[int, int], rng: np.random.Generator) -> tuple[float, float]:
+def kendall_tau(chunks: Sequence[KnownRows], columns: tuple[int, int], rng: np.random.Generator) -> tuple[float, float]:
     """Kendall's tau (eq. 25) of two columns between all rows, and among subjects with the same cells, averaged over rows.
 
-    ``chunks`` are parts of the rows, each with all components of the model; both columns are to be free. ``rng`` is used if there are
-    many hidden states.
+    ``chunks`` are parts of the rows; both columns are to be free. ``rng`` is used if there are many hidden states.
     """
-    components = chunks[0]
-    n_states = sum(len(rows.hidden.states) if isinstance(rows.hidden, Enumerated) else _MOST_STATES + 1 for _, rows in components)
-    if n_states > _MOST_STATES:
+    hidden = chunks[0].hidden
+    if not isinstance(hidden, Enumerated) or len(hidden.states) > _MOST_STATES:
         return _tau_of_draws(chunks, columns, rng)
-    states = [rows.hidden.states for _, rows in components if isinstance(rows.hidden, Enumerated)]
-    both = _pair([rows for _, rows in components], columns, states).both_earlier()
-    overall, among_equal, n_rows = np.zeros(n_states), 0.0, 0
+    both = _pair(chunks[0], columns, hidden.states).both_earlier()
+    overall, among_equal, n_rows = np.zeros(len(hidden.states)), 0.0, 0
     for chunk in chunks:
-        weights = np.concatenate([weight[:, None] * rows.hidden.weights for weight, rows in chunk], axis=1)  # type: ignore[union-attr]
+        weights = chunk.hidden.weights  # type: ignore[union-attr]
         overall += weights.sum(axis=0)
         among_equal += float(np.sum((weights @ both) * weights))
         n_rows += len(weights)
@@ -60,10 +54,10 @@ def kendall_tau(chunks: Sequence[Sequence[Component]], columns: tuple[int, int],
     return 4.0 * float(mean @ both @ mean) - 1.0, 4.0 * among_equal / n_rows - 1.0
 
 
-def _tau_of_draws(chunks: Sequence[Sequence[Component]], columns: tuple[int, int], rng: np.random.Generator) -> tuple[float, float]:
+def _tau_of_draws(chunks: Sequence[KnownRows], columns: tuple[int, int], rng: np.random.Generator) -> tuple[float, float]:
     """As :func:`kendall_tau`, from states drawn for every row."""
     parts, among_equal = [], []
-    n_rows = sum(chunk[0][1].cells.n_rows for chunk in chunks)
+    n_rows = sum(chunk.cells.n_rows for chunk in chunks)
     for drawn in _drawn_pairs(chunks, columns, rng):
         among_equal.append(_mean_of_pairs(drawn.both_earlier()))
         kept = slice(None) if n_rows < _N_DRAWS else slice(0, 1)
@@ -74,20 +68,17 @@ def _tau_of_draws(chunks: Sequence[Sequence[Component]], columns: tuple[int, int
     return 4.0 * _mean_of_pairs(sample.both_earlier()) - 1.0, 4.0 * float(np.mean(among_equal)) - 1.0
 
 
-def _drawn_pairs(chunks: Sequence[Sequence[Component]], columns: tuple[int, int], rng: np.random.Generator) -> Iterator[_Pairs]:
-    """Of every row, both endpoints in some states drawn from its components."""
+def _drawn_pairs(chunks: Sequence[KnownRows], columns: tuple[int, int], rng: np.random.Generator) -> Iterator[_Pairs]:
+    """Of every row, both endpoints in some states drawn for it."""
     for chunk in chunks:
-        draws = [np.stack([rows.hidden.draw(rng) for _ in range(_N_DRAWS)], axis=1) for _, rows in chunk]  # (rows, draws, hidden)
-        for row in range(chunk[0][1].cells.n_rows):
-            weights = np.array([weight[row] for weight, _ in chunk])
-            counts = rng.multinomial(_N_DRAWS, weights / weights.sum())
-            states = [own[row, :n] for own, n in zip(draws, counts, strict=True)]
-            yield _pair([rows for _, rows in chunk], columns, states)
+        draws = np.stack([chunk.hidden.draw(rng) for _ in range(_N_DRAWS)], axis=1)  # (rows, draws, hidden)
+        for own in draws:
+            yield _pair(chunk, columns, own)
 
 
-def _pair(components: Sequence[KnownRows], columns: tuple[int, int], states: Sequence[Array]) -> _Pairs:
-    """Both endpoints in the states of all components."""
-    first, second = (_joined([rows.endpoint(c, own) for rows, own in zip(components, states, strict=True)]) for c in columns)
+def _pair(rows: KnownRows, columns: tuple[int, int], states: Array) -> _Pairs:
+    """Both endpoints in some states."""
+    first, second = (rows.endpoint(c, states) for c in columns)
     return _Pairs(first, second)
 
 

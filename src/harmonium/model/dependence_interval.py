@@ -27,17 +27,14 @@ def dependence_with_spread(fitted: Answering, covariates: Array, interval: float
 def with_spread(
     table: pd.DataFrame, fitted: Answering, ask: Callable[[Any], pd.DataFrame], scales: Sequence[Scale], level: float
 ) -> pd.DataFrame:
-    """A table and the limits of its columns, each on a scale of its own; components of a mixture deviate from it as well.
+    """A table and the limits of its columns, each on a scale of its own.
 
     ``ask`` is the question of which the table is the answer, or one whose answer moves as much with the model.
     """
-    base, variance = ask(fitted).to_numpy(), np.zeros(table.shape)
-    components: Any = fitted.components  # models of their own, each of which can be asked
-    for weight, model in components:
-        own = ask(model).to_numpy()
-        variance += weight * (own - base) ** 2
-        for candidate in _moved(model):
-            variance += weight * ((ask(candidate).to_numpy() - own) / STEP) ** 2
+    model: Any = fitted
+    base, variance = ask(model).to_numpy(), np.zeros(table.shape)
+    for candidate in _moved(model):
+        variance += ((ask(candidate).to_numpy() - base) / STEP) ** 2
     out = table.copy()
     for k, (name, scale) in enumerate(zip(table.columns, scales, strict=True)):
         found = interval_of(table[name].to_numpy(), np.sqrt(variance[:, k]), level, scale)
@@ -47,11 +44,17 @@ def with_spread(
 
 def _moved(model: Any) -> Iterator[Any]:
     """The model with parameters that are a little further along each direction of its spread, and of those of single endpoints."""
-    if model.spread is None:
-        raise ValueError("the model has no intervals: it was trained without a likelihood; a bootstrap refits it (n_bootstrap=50)")
+    if model.transitions is not None:
+        for e, own in enumerate(model.transitions.models):
+            _need(own.spread)
+            for direction in own.spread.directions[1:]:
+                yield replace(model, transitions=model.transitions.moved(e, None, STEP * direction))
+        return
+    _need(model.spread)
     for direction in model.spread.directions[1:]:
         yield replace(model, parameters=moved(model.parameters, STEP * direction))
-    if model.endpoint_models is not None:
-        for e, own in enumerate(model.endpoint_models.models):
-            for direction in () if own.spread is None else own.spread.directions[1:]:
-                yield replace(model, endpoint_models=model.endpoint_models.moved(e, None, STEP * direction))
+
+
+def _need(spread: Any) -> None:
+    if spread is None:
+        raise ValueError("the model has no intervals: it was trained without a likelihood; a bootstrap refits it (n_bootstrap=50)")

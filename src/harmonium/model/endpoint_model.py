@@ -8,6 +8,7 @@ but how long states last has a time scale of its own in each of them, on which t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from harmonium.table.endpoint_rows import EndpointRows
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
+
+if TYPE_CHECKING:
+    from harmonium.model.generator import Generator
 
 _NUMBERS_AT_ONCE = 4_000_000  # of a table of hidden states, rows and times: 32 MB
 
@@ -62,6 +66,8 @@ class EndpointModel:
     training : TrainingSummary
     spreading : OnDemand, optional
         How far the parameters may be from where they are.
+    generating : OnDemand, optional
+        Its part of the imputation model.
     hazard_ratio : float
         Factor of the hazard, while it is asked how far answers move with it (:mod:`harmonium.model.linear_effects`).
     """
@@ -72,17 +78,18 @@ class EndpointModel:
     parameters: Parameters
     training: TrainingSummary
     spreading: OnDemand[Spread] | None = field(default=None, repr=False)
+    generating: OnDemand[Generator] | None = field(default=None, repr=False)
     hazard_ratio: float = 1.0
 
     @property
     def covariate_units(self) -> None:
-        """None: rows with missing values are for the model of whole courses."""
+        """None: covariates have a harmonium of their own, which completes rows with missing values."""
         return
 
     @property
-    def generator(self) -> None:
-        """None: imputations and cohorts are drawn from the model of whole courses."""
-        return
+    def generator(self) -> Generator | None:
+        """Its part of the imputation model."""
+        return None if self.generating is None else self.generating.value
 
     @property
     def spread(self) -> Spread | None:

@@ -9,42 +9,48 @@ import numpy as np
 import pandas as pd
 
 from harmonium.cells import Cells
+from harmonium.engine.parameters import Parameters
 from harmonium.model.answering import Answering
 from harmonium.model.dependence import kendall_tau
 from harmonium.model.endpoint_states import EndpointStates
 from harmonium.model.hidden import hidden_given, row_chunks
 from harmonium.model.known_rows import KnownRows
-from harmonium.model.mixture_prognosis import parts_of
 from harmonium.model.prognosis import Prognosis
 from harmonium.table.columns import Column
-from harmonium.table.episodes import Episodes
-from harmonium.typing import Array, Integers
+from harmonium.table.encoding import Encoding
+from harmonium.typing import Array
 
 __all__ = ["code_names", "codes", "dependence", "endpoint_pairs", "receptive_fields"]
 
 
 def codes(prognosis: Prognosis) -> Array:
-    """p(h = 1) of every hidden unit (eq. 7) of every component, (rows, hidden units)."""
-    return np.concatenate([part.hidden() for part in parts_of(prognosis)], axis=1)
+    """p(h = 1) of every hidden unit (eq. 7), (rows, hidden units); where endpoints are ordered, of each endpoint's harmonium."""
+    return prognosis.answerer.hidden()
+
+
+def _harmoniums(fitted: Answering) -> list[tuple[str, Encoding, Parameters]]:
+    """Endpoints whose harmoniums they are, if there is one for each, encodings and parameters."""
+    if fitted.transitions is None:
+        return [("", fitted.encoding, fitted.parameters)]
+    return [(f"{own.encoding.endpoint_names[0]} ", own.encoding, own.parameters) for own in fitted.transitions.models]
 
 
 def code_names(fitted: Answering) -> Any:
-    """hidden0, hidden1, ..., counted through all components."""
-    n_hidden = sum(model.n_hidden for _, model in fitted.components)
-    return np.array([f"hidden{j}" for j in range(n_hidden)], dtype=object)
+    """hidden0, hidden1, ...; where endpoints are ordered, with the endpoint's name before."""
+    return np.array([f"{name}hidden{j}" for name, _, own in _harmoniums(fitted) for j in range(own.n_hidden)], dtype=object)
 
 
 def receptive_fields(fitted: Answering, prognosis: Prognosis) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.receptive_fields`."""
-    parts = [_fields(part.parameters, fitted, part.hidden().mean(axis=0)) for part in parts_of(prognosis)]
-    table = pd.concat(parts, axis=1)
+    harmoniums, active = _harmoniums(fitted), prognosis.answerer.hidden().mean(axis=0)
+    of_each = np.split(active, np.cumsum([own.n_hidden for _, _, own in harmoniums])[:-1])
+    table = pd.concat([_fields(own, encoding, on) for (_, encoding, own), on in zip(harmoniums, of_each, strict=True)], axis=1)
     table.columns = code_names(fitted)
     return table
 
 
-def _fields(parameters: Any, fitted: Answering, active: Array) -> pd.DataFrame:
-    """Of one component, whose hidden units have some mean activation."""
-    encoding = fitted.encoding
+def _fields(parameters: Parameters, encoding: Encoding, active: Array) -> pd.DataFrame:
+    """Of one harmonium, whose hidden units have some mean activation."""
     natural, offsets = parameters.natural(), encoding.layout.offsets
     rows: dict[tuple[Any, str, str], Array] = {}
     for c, column in enumerate(encoding.modelled):
@@ -55,23 +61,8 @@ def _fields(parameters: Any, fitted: Answering, active: Array) -> pd.DataFrame:
         on, off = (np.where(np.eye(active.size, dtype=bool), value, active) for value in (1.0, 0.0))
         means = [EndpointStates.of(natural, first, states).mean() for states in (on, off)]
         rows[timed.name, "", "mean time (of the scale)"] = means[0] - means[1]
-    if encoding.episodes is not None:
-        rows.update(_of_kinds(encoding.episodes, natural.coupling, offsets[encoding.column_of(0) :]))
     index = pd.MultiIndex.from_tuples(list(rows), names=["column", "level", "measure"])
     return pd.DataFrame(np.stack(list(rows.values())), index=index)
-
-
-def _of_kinds(episodes: Episodes, coupling: Array, offsets: Integers) -> dict[tuple[Any, str, str], Array]:
-    """Effects of the hidden units on the kinds of events that end each state."""
-    rows: dict[tuple[Any, str, str], Array] = {}
-    for state in episodes.course.branching:
-        place = episodes.kind_place(state)
-        own = coupling[offsets[place] : offsets[place + 1]]
-        names = [episodes.course.names[e] for e in episodes.course.options(state)]
-        effects = [-own[0]] if len(own) < len(names) else own.mean(axis=0) - own
-        for name, effect in zip(names[-len(effects) :], effects, strict=True):
-            rows[f"event {episodes.course.duration_name(state)}", name, "log odds"] = effect
-    return rows
 
 
 def _of_column(column: Column, bias: Array, coupling: Array) -> dict[tuple[Any, str, str], Array]:
@@ -94,27 +85,25 @@ def endpoint_pairs(names: tuple[str, ...]) -> list[tuple[int, int]]:
 def dependence(fitted: Answering, covariates: Array) -> pd.DataFrame:
     """See :meth:`harmonium.SurvivalHarmonium.dependence`; of encoded covariates."""
     encoding, names = fitted.encoding, fitted.encoding.endpoint_names
-    if encoding.episodes is not None:
+    if encoding.ordered is not None:
         raise ValueError(
             "Kendall's tau is not identified where a terminal event prevents another; ask for cross_ratio: how those fare who had an "
             "event, and those who had none"
         )
     pairs = endpoint_pairs(names)
     cells, rng = encoding.cells(covariates), np.random.default_rng(fitted.seed)
-    chunks = _all_components(fitted, cells, rng)
+    chunks = _all_rows(fitted, cells, rng)
     found = [kendall_tau(chunks, (encoding.column_of(a), encoding.column_of(b)), rng) for a, b in pairs]
     out = pd.DataFrame(found, columns=["tau", "tau_given_covariates"])
     out.index = pd.MultiIndex.from_tuples([(names[a], names[b]) for a, b in pairs])
     return out
 
 
-def _all_components(fitted: Answering, cells: Cells, rng: np.random.Generator) -> list[list[tuple[Array, KnownRows]]]:
-    """Parts of the rows, each with the weight and hidden states of every component; nothing being known of the endpoints."""
+def _all_rows(fitted: Answering, cells: Cells, rng: np.random.Generator) -> list[KnownRows]:
+    """Rows with their hidden states, in parts that fit into memory; nothing being known of the endpoints."""
     chunks, seed = [], int(rng.integers(2**63))
-    for rows in row_chunks(cells, max(model.n_hidden for _, model in fitted.components)):
-        part, chunk = cells.part(rows), []
-        for weight, model in fitted.components:
-            hidden = hidden_given(model.parameters, part, np.random.default_rng(seed), fitted.n_jobs, model.covariate_units)
-            chunk.append((np.full(part.n_rows, weight), KnownRows(model.parameters.natural(), part, hidden)))
-        chunks.append(chunk)
+    for rows in row_chunks(cells, fitted.n_hidden):
+        part = cells.part(rows)
+        hidden = hidden_given(fitted.parameters, part, np.random.default_rng(seed), fitted.n_jobs, fitted.covariate_units)
+        chunks.append(KnownRows(fitted.parameters.natural(), part, hidden))
     return chunks

@@ -14,11 +14,11 @@ from harmonium.errors import ModelFileError
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.columns import ROLES, Column
 from harmonium.table.encoding import Encoding
-from harmonium.table.episodes import Episodes
 from harmonium.table.follow_up import FollowUp
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import NUMERIC_SCALES, NumericScale
 from harmonium.table.observation import Observation
+from harmonium.table.ordered_endpoints import OrderedEndpoints
 from harmonium.table.time_scale import TIME_SCALES, TimeScale
 
 __all__ = ["check_encoding", "check_scale", "check_training", "require"]
@@ -126,8 +126,8 @@ def check_encoding(encoding: Encoding) -> None:
     require(encoding.unit is None or type(encoding.unit) is str, f"the unit of time must be a name; found {encoding.unit!r}")
     if encoding.observation is not None:
         _check_observation(encoding, encoding.observation)
-    if encoding.episodes is not None:
-        _check_episodes(encoding.episodes)
+    if encoding.ordered is not None:
+        _check_ordered(encoding.ordered)
 
 
 def _check_observation(encoding: Encoding, observation: Observation) -> None:
@@ -149,17 +149,12 @@ def _check_quantiles(where: str, follow_up: FollowUp) -> None:
     require(ascending, f"the quantiles of follow-up {where} must be at least two ascending times")
 
 
-def _check_episodes(episodes: Episodes) -> None:
-    course = episodes.course
-    require(bool(course.terminal), "episodes need a terminal endpoint")
-    strangers = [name for name in course.terminal if name not in course.names]
+def _check_ordered(ordered: OrderedEndpoints) -> None:
+    graph = ordered.graph
+    require(bool(graph.terminal), "ordered endpoints need a terminal one")
+    strangers = [name for name in graph.terminal if name not in graph.names]
     require(not strangers, f"terminal endpoints must be endpoints; found {strangers}")
-    durations = episodes.durations
-    needed = len(course.states)
-    require(len(durations) == needed, f"there must be a duration of each of {needed} states; found {len(durations)}")
-    for duration in durations:
-        _check_endpoint(duration)
-    _check_quantiles("of subjects", episodes.follow_up)
+    _check_quantiles("of subjects", ordered.follow_up)
 
 
 def _check_endpoint(endpoint: LearnedEndpoint) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 import numpy as np
 
@@ -17,29 +16,27 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
-from harmonium.model.course_prognosis import CoursePrognosis
-from harmonium.model.course_simulation import simulate_courses
+from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.draws import draw_tables
-from harmonium.model.endpoint_models import EndpointModels
-from harmonium.model.episode_prognosis import EpisodePrognosis
 from harmonium.model.generator import Generating, Generator
 from harmonium.model.history_completions import HistoryCompletions
+from harmonium.model.history_simulation import DrawnHistories, completed_subjects, simulate_histories
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
-from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.model.notebook import model_html
 from harmonium.model.on_demand import OnDemand
+from harmonium.model.prognosis import Prognosis
 from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.model.spread import Spread
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.transition_answers import TransitionAnswers
+from harmonium.model.transitions import Transitions
 from harmonium.model.words import model_words
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array
 
 __all__ = ["Fitted"]
-
-_DRAWN_AT_ONCE = 20_000  # rows of drawn tables
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +50,7 @@ class Fitted(SurvivalModel):
     encoding : Encoding
         Roles and encodings of columns, time scales of endpoints.
     parameters : Parameters
-        Of the prognostic units.
+        Of the prognostic units; where endpoints are ordered, of the covariates alone, without hidden units.
     training : TrainingSummary
     n_jobs : int, optional
         Threads that answer; no part of the model.
@@ -63,8 +60,8 @@ class Fitted(SurvivalModel):
         What imputations and cohorts are drawn from, made when it is first needed; without it, the parameters.
     spreading : OnDemand, optional
         How far the parameters may be from where they are, made when an interval is first asked for; without it, there are none.
-    endpoint_models : EndpointModels, optional
-        Where an endpoint is terminal, a model of each endpoint, which predict the courses of rows without missing values.
+    transitions : Transitions, optional
+        Where an endpoint is terminal, a harmonium of each endpoint given covariates and the state that a subject is in.
 
     Examples
     --------
@@ -88,7 +85,7 @@ class Fitted(SurvivalModel):
     covariate_units: CovariateUnits | None = None
     generating: Generating | None = field(default=None, compare=False, repr=False)
     spreading: OnDemand[Spread] | None = field(default=None, compare=False, repr=False)
-    endpoint_models: EndpointModels | None = field(default=None, repr=False)
+    transitions: Transitions | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return model_words(self, "Fitted")
@@ -103,8 +100,8 @@ class Fitted(SurvivalModel):
 
     @property
     def n_hidden(self) -> int:
-        """How many prognostic units."""
-        return self.parameters.n_hidden
+        """How many prognostic units, at most in one harmonium."""
+        return self.parameters.n_hidden if self.transitions is None else max(own.parameters.n_hidden for own in self.transitions.models)
 
     @property
     def n_covariate_units(self) -> int:
@@ -127,11 +124,6 @@ class Fitted(SurvivalModel):
         return None if self.spreading is None else self.spreading.value
 
     @property
-    def components(self) -> tuple[tuple[float, Fitted], ...]:
-        """Weights and models of a mixture; here, only this one."""
-        return ((1.0, self),)
-
-    @property
     def seed(self) -> int:
         """Of random numbers where answers need them: the same at every call."""
         stated = self.training.settings.get("random_state")
@@ -148,22 +140,17 @@ class Fitted(SurvivalModel):
 
     # --- what all answers are made of ---
 
-    def ask(self, covariates: Array, known: Endpoints | None) -> ModelPrognosis:
+    def ask(self, covariates: Array, known: Endpoints | None) -> Prognosis:
         """The prognosis of encoded covariates."""
-        return self.ask_cells(self.encoding.cells(covariates, known), known)
-
-    def ask_cells(self, cells: Cells, known: Endpoints | None) -> ModelPrognosis:
-        """The prognosis of rows whose cells are known."""
-        kind = ModelPrognosis if self.encoding.episodes is None else EpisodePrognosis if self.endpoint_models is None else CoursePrognosis
-        prognosis = kind(self.encoding, self.parameters, cells, known, self.seed, self.n_jobs, self.covariate_units)
-        prognosis.spreading = self.spreading
-        if isinstance(prognosis, CoursePrognosis) and self.endpoint_models is not None:
-            prognosis.models = self.endpoint_models
-        return prognosis
+        own = self.encoding, self.parameters
+        if self.transitions is not None:
+            return Prognosis(TransitionAnswers(*own, self.covariate_units, self.transitions, covariates, known, self.n_jobs))
+        cells = self.encoding.cells(covariates, known)
+        return Prognosis(CellAnswers(*own, cells, known, self.seed, self.n_jobs, self.covariate_units, self.spreading))
 
     def log_mass(self, cells: Cells) -> Array:
         """Log mass of every row (eq. 5): beyond enumeration by integration, and by annealing where too much is unobserved."""
-        if self.n_hidden <= EXACT_LIMIT:
+        if self.parameters.n_hidden <= EXACT_LIMIT:
             return log_mass(self.whole_parameters, cells, self.n_jobs)
         out = integrated_log_mass(self.parameters, cells, self.n_jobs)
         left = np.flatnonzero(np.isnan(out))
@@ -174,16 +161,20 @@ class Fitted(SurvivalModel):
 
     def log_likelihood_of(self, covariates: Array, known: Endpoints, kind: str) -> Array:
         """Ln p of every row."""
+        if self.transitions is not None:
+            return self._log_likelihood_of_histories(self.transitions, covariates, known, kind)
         if kind != "conditional":
             return joint_log_likelihood(self.encoding, self.log_mass, covariates, known)
-        if self.endpoint_models is None or not len(covariates):
-            return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
-        return self._completed(covariates, known, self.endpoint_models, everything=True).log_likelihoods(len(covariates))
+        return conditional_log_likelihood(self.encoding, self.log_mass_given_covariates, covariates, known)
 
-    def _completed(self, covariates: Array, known: Endpoints, models: EndpointModels, *, everything: bool = False) -> HistoryCompletions:
-        """What rows may be."""
+    def _log_likelihood_of_histories(self, transitions: Transitions, covariates: Array, known: Endpoints, kind: str) -> Array:
         own = self.parameters, self.covariate_units
-        return HistoryCompletions.of(models, self.encoding, *own, covariates, known, self.n_jobs, everything=everything)
+        possible = HistoryCompletions.possible(self.encoding, *own, covariates, known, self.n_jobs)
+        out = possible.given(transitions, self.encoding, everything=True).log_likelihoods()
+        if kind == "conditional" or not covariates.shape[1]:
+            return out
+        nothing = Cells.all_free(self.encoding.layout)
+        return np.asarray(out + self.log_mass(self.encoding.cells(covariates)) - self.log_mass(nothing))
 
     def log_mass_given_covariates(self, cells: Cells) -> Array:
         """Log mass of every row, but for a constant that depends on its covariates alone."""
@@ -191,14 +182,14 @@ class Fitted(SurvivalModel):
             return self.log_mass(cells)
         return self.covariate_units.log_mass_given_covariates(self.parameters, cells, self.n_jobs)
 
-    def draw(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
-        """Completed tables (rows, columns); of a prediction, only outcomes are drawn as they are distributed.
+    def draw(self, cells: Cells, n_draws: int, rng: np.random.Generator, purpose: Purpose) -> Iterator[Array]:
+        """Completed tables (rows, columns) where endpoints have no order; of a prediction, only outcomes are drawn as they are distributed.
 
         Subjects of a cohort whose covariates are given in full have the outcomes that are predicted for them.
         """
         gaps = incomplete_rows(cells)
         if purpose == "prediction" or (purpose == "cohort" and not gaps.any()):
-            yield from self._predicted(cells, known, n_draws, rng)
+            yield from self._predicted(cells, n_draws, rng)
             return
         generator = self.generator or Generator(self.parameters, ())
         scales = calibrated_to_generate(self.encoding, generator.parameters, self.n_jobs)
@@ -210,26 +201,36 @@ class Fitted(SurvivalModel):
             if rest.size:
                 out[rest] = self._generated(generator.parameters, scales, cells.part(rest), rng)
             if whole.size:
-                out[whole] = next(self._predicted(cells.part(whole), known.part(whole), 1, rng))
+                out[whole] = next(self._predicted(cells.part(whole), 1, rng))
             yield out
 
-    def _predicted(self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
-        """Completed tables as they are predicted: with courses of the models of endpoints, in rows that these answer; several at once."""
-        tables = draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
-        if self.endpoint_models is None or self.encoding.episodes is None:
-            yield from tables
-            return
-        lower, upper = cells.bounds()
-        values = np.where(lower == upper, lower, np.nan)[:, : len(self.encoding.modelled)]
-        found = self._completed(values, known, self.endpoint_models)
-        while some := list(islice(tables, max(1, _DRAWN_AT_ONCE // max(cells.n_rows, 1)))):
-            chosen = np.concatenate([found.drawn(rng) for _ in some])
-            histories = np.concatenate(some)
-            histories[:, : values.shape[1]] = found.covariates[chosen]
-            simulate_courses(self.endpoint_models, self.encoding, histories, found.known.part(chosen), rng, self.n_jobs)
-            yield from np.split(histories, len(some))
+    def _predicted(self, cells: Cells, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
+        """Completed tables as they are predicted."""
+        return draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
 
     def _generated(self, parameters: Parameters, scales: Encoding, cells: Cells, rng: np.random.Generator) -> Array:
         """A completed table by parameters of the generator, which has time scales of its own."""
         drawn = next(draw_tables(parameters, moved_cells(cells, self.encoding, scales), 1, rng, self.n_jobs))
         return moved_table(drawn, scales, self.encoding)
+
+    def draw_histories(
+        self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose
+    ) -> Iterator[tuple[Array, DrawnHistories]]:
+        """Completed covariates and event histories where endpoints are ordered, by the same parameters as those of :meth:`draw`."""
+        assert self.transitions is not None
+        complete = purpose == "prediction" or not (cells.layout.n_columns and incomplete_rows(cells).any())
+        for number in range(n_draws):
+            whole, transitions = self.whole_parameters, self.transitions
+            if purpose == "imputation" or not complete:
+                whole, transitions = self._generating_parts(number if purpose == "imputation" else None)
+            covariates, histories = completed_subjects(self.encoding, whole, transitions, cells, known, rng, self.n_jobs)
+            yield covariates, simulate_histories(transitions, self.encoding, covariates, histories, rng, self.n_jobs)
+
+    def _generating_parts(self, number: int | None) -> tuple[Parameters, Transitions]:
+        """Parameters of covariates and harmoniums of endpoints that draws are made with: those of an imputation, or the likeliest."""
+        assert self.transitions is not None
+        found = [own or Generator(model.parameters, ()) for model in self.transitions.models for own in [model.generator]]
+        covariates = self.generator or Generator(self.whole_parameters, ())
+        of = [own.parameters if number is None else own.of_imputation(number) for own in (covariates, *found)]
+        models = tuple(replace(model, parameters=own) for model, own in zip(self.transitions.models, of[1:], strict=True))
+        return of[0], replace(self.transitions, models=models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Protocol
@@ -10,28 +10,29 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
 from harmonium.model.calibrating import calibrated
-from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, in_memory
-from harmonium.model.endpoint_fitting import EndpointTable, endpoint_models
-from harmonium.model.endpoint_models import EndpointModels
+from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, further_trainer, in_memory, in_memory_subjects
+from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
-from harmonium.model.generator import Generating, continued_jointly
+from harmonium.model.generator import Generating, Generator, continued_histories, continued_jointly
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
 from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.transition_fitting import CovariateModel, EndpointTable, HistoryTraining, endpoint_tables, fit_covariates
+from harmonium.model.transitions import Transitions
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.labels import check_index
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights, parse_weights, rows_left_out, with_positive_weight
-from harmonium.table.unseen_courses import completed
 from harmonium.training.canonical import CanonicalForm
 from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named
+from harmonium.training.completed import CompletedObjective
 from harmonium.training.exact import Exact
 from harmonium.training.history import History
 from harmonium.training.objective import Objective, WeightedObjective
@@ -119,16 +120,12 @@ class TrainingTable(Protocol):
 
 @dataclass(frozen=True)
 class Encoded:
-    """A training table, encoded.
-
-    ``whole_rows`` says that training cannot take parts of rows, as which courses count that were not seen to their end.
-    """
+    """A training table, encoded."""
 
     encoding: Encoding
     covariates: Array
     known: Endpoints
     weights: RowWeights = UNWEIGHTED
-    whole_rows: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -136,11 +133,9 @@ class Encoded:
         return len(self.covariates)
 
     def objective(self, conditional: float) -> Objective:
-        """The objective of training, in which tied event times are intervals, and a course that was not seen to its end is several."""
-        found = completed(self.known, self.weights, whole=self.whole_rows)
-        covariates = self.covariates if found.y is self.known else self.covariates[found.rows]
-        cells = self.encoding.cells(covariates, found.y, partial(ties_as_intervals, weights=found.weights))
-        entry, subjects = self.encoding.entry(found.y), found.weights.values
+        """The objective of training, in which tied event times are intervals."""
+        cells = self.encoding.cells(self.covariates, self.known, partial(ties_as_intervals, weights=self.weights))
+        entry, subjects = self.encoding.entry(self.known), self.weights.values
         if subjects is None:
             return Objective(cells, entry, conditional)
         return WeightedObjective(cells, entry, conditional, weights=subjects, subjects=subjects)
@@ -157,10 +152,11 @@ def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None =
 def _encoded(recipe: Recipe, X: Any, known: Endpoints, start: Fitted | None, values: Array | None) -> Encoded:
     if known.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
         raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
-    weights, whole_rows = RowWeights.of(values, X, known), not isinstance(recipe.resolved(), Exact)
+    recipe.resolved()
+    weights = RowWeights.of(values, X, known)
     if start is None:
         learned = Encoding.learn(X, known, recipe.roles, recipe.time_scale, recipe.horizon, recipe.numeric_scale, weights)
-        return Encoded(*learned, known, weights, whole_rows)
+        return Encoded(*learned, known, weights)
     if recipe.n_hidden not in ("auto", start.n_hidden):
         raise ValueError(f"a warm start needs as many hidden units as before; found {start.n_hidden} and {recipe.n_hidden}")
     known, names = known.in_unit(start.encoding.unit), start.encoding.endpoint_names
@@ -170,7 +166,7 @@ def _encoded(recipe: Recipe, X: Any, known: Endpoints, start: Fitted | None, val
     covariates = encoding.covariates(X)
     if len(covariates) != len(known.lower):
         raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
-    return Encoded(encoding, covariates, known, weights, whole_rows)
+    return Encoded(encoding, covariates, known, weights)
 
 
 def fit_model(
@@ -183,92 +179,157 @@ def fit_model(
     verbose: bool = False,
     random_state: Any = None,
     n_jobs: int | None = None,
-    what: str = "",
 ) -> tuple[Fitted, pd.DataFrame]:
     """Train on an encoded table; returns the model and the history of training.
 
     With ``validation`` the parameters are kept whose conditional log-likelihood on these rows is best, and training stops once it has
     not improved ``patience`` times.
     """
-    own, asked_for = table.objective(recipe.conditional), recipe
+    if patience is not None and validation is None:
+        raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
+    options: dict[str, Any] = {"verbose": verbose, "random_state": random_state, "n_jobs": n_jobs}
+    if table.encoding.ordered is not None:
+        if validation is not None:
+            raise ValueError(
+                "where an endpoint is terminal, each endpoint has a harmonium of its own, and validation data are of no use; leave them out"
+            )
+        assert isinstance(table, Encoded)
+        return _fit_histories(recipe, table, start, **options)
+    own = table.objective(recipe.conditional)
     recipe = recipe.for_table(own, start)
     trainer, n_hidden = recipe.resolved(), int(recipe.n_hidden)
     form = _canonical_form(own, trainer)
     objective = own if form is None else form.of_objective(own)
-    if patience is not None and validation is None:
-        raise ValueError("early_stopping needs validation data: fit(X, y, validation=(X_held_out, y_held_out))")
     covariates = CovariateTraining.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
     validate = None if validation is None else _validation(table.encoding, validation, covariates, form, n_jobs)
     rng = np.random.default_rng(random_state)
-    with progress(verbose, what) as listener:
+    first = None if start is None else start.parameters if form is None else form.from_table(start.parameters)
+    with progress(verbose) as listener:
         history = History(listener, validate, patience)
-        found = trainer.fit(
-            objective,
-            n_hidden,
-            rng=rng,
-            history=history,
-            start=None if start is None else start.parameters if form is None else form.from_table(start.parameters),
-            n_threads=n_jobs,
-        )
-        units = None
+        found = trainer.fit(objective, n_hidden, rng=rng, history=history, start=first, n_threads=n_jobs)
+        units, complete = None, None
         if covariates is not None and validation is None:
-            found, units = covariates.in_turn(found, trainer, History(listener), n_jobs)
+            found, units, complete = covariates.in_turn(found, objective, trainer, History(listener), n_jobs)
         elif covariates is not None:
             units = covariates.units(found.parameters)
     parameters, units = _in_own_terms(form, found.parameters, units)
     rows = history.to_frame()
-    training = TrainingSummary(
-        settings=recipe.settings(random_state),
-        n_rows=table.n_rows,
-        n_iter=max(1, len(rows)),
-        n_evaluations=found.n_evaluations,
-        n_passes=found.n_passes,
-        l2=found.l2.typical if isinstance(found.l2, Prior) else found.l2,
-        converged=found.converged,
-        evaluation=None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names),
-    )
+    evaluation = None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names)
+    training = replace(_summary(recipe, random_state, table.n_rows, [found], len(rows)), evaluation=evaluation)
     some = in_memory(own, GENERATOR_ROWS)
     encoding = calibrated(table.encoding, parameters, units, some, n_jobs)
     generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
     model = Fitted(encoding, parameters, training, n_jobs, units, generating)
+    spread_rows = (
+        some
+        if complete is None or complete is covariates.rows
+        else in_memory_subjects(complete if form is None else form.rows_to_table(complete))
+    )
+    found = replace(found, rivals=tuple(rival if form is None else form.to_table(rival) for rival in found.rivals))
+    return replace(model, spreading=_spreading(model, spread_rows, found)), rows
+
+
+def _fit_histories(
+    recipe: Recipe, table: Encoded, start: Fitted | None, *, verbose: bool, random_state: Any, n_jobs: int | None
+) -> tuple[Fitted, pd.DataFrame]:
+    """Train a distribution of covariates and a harmonium for each of several ordered endpoints."""
+    study, weights = table.encoding, table.weights
+    assert study.ordered is not None
+    covariates = fit_covariates(study, table.covariates, weights.values, recipe.n_covariate_units)
+    whole = not isinstance(recipe.resolved(), Exact)
+    settings = {"time_scale": recipe.time_scale, "horizon": recipe.horizon, "numeric_scale": recipe.numeric_scale}
+    arguments = study, table.covariates, table.known, weights, recipe.conditional
+    tables = endpoint_tables(*arguments, **settings, whole=whole)
+    parts = [_search(recipe, own, e, start, verbose, random_state, n_jobs) for e, own in enumerate(tables)]
+    fits, histories, trainers = [fit for fit, _, _ in parts], [own for _, own, _ in parts], [trainer for _, _, trainer in parts]
+    training = HistoryTraining.of(study, covariates, tables, table.covariates, table.known, weights, n_jobs)
+    rows: list[Objective] = [own.objective for own in tables]
+    exact = all(isinstance(trainer, Exact) for trainer in trainers)
+    if exact and recipe.conditional == 1.0 and not training.is_certain and all(fit.converged for fit in fits):
+        with progress(verbose, "all endpoints in turn") as listener:
+
+            def again(e: int, objective: CompletedObjective, at: Parameters) -> Parameters:
+                history, rng = History(listener), np.random.default_rng(0)
+                further = further_trainer(trainers[e], fits[e])  # type: ignore[arg-type]
+                fit = further.fit(objective, at.n_hidden, rng=rng, history=history, start=at, n_threads=n_jobs)
+                counts = (fits[e].n_evaluations + fit.n_evaluations, fits[e].n_passes + fit.n_passes)
+                fits[e] = Fit(fit.parameters, fit.converged, fits[e].l2, *counts, fits[e].rivals)
+                return fit.parameters
+
+            _, covariates, rows = training.in_turn([fit.parameters for fit in fits], again)  # type: ignore[assignment]
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
+    generators = _generators(training, [fit.parameters for fit in fits], covariates, seed, n_jobs) if exact else None
+    models = []
+    for e, (own, fit, seen) in enumerate(zip(tables, fits, rows, strict=True)):
+        encoding = calibrated(own.encoding, fit.parameters, None, seen, n_jobs, by_rows=True)
+        n_iter = len(histories[e])
+        summary = _summary(replace(recipe, n_hidden=fit.parameters.n_hidden), random_state, seen.n_rows, [fit], n_iter)
+        alone = Fitted(encoding, fit.parameters, summary, n_jobs)
+        uncertainty = _spreading(alone, in_memory_subjects(seen), fit, by_rows=not incomplete_rows(seen.recorded).any())
+        generating = None if generators is None else OnDemand(partial(_part_of, generators, e + 1))
+        models.append(EndpointModel(own.scales, own.columns, encoding, fit.parameters, summary, uncertainty, generating))
+    largest = replace(recipe, n_hidden=max(fit.parameters.n_hidden for fit in fits))
+    summary = _summary(largest, random_state, table.n_rows, fits, sum(map(len, histories)))
+    transitions = Transitions(study.ordered.graph, tuple(models))
+    made = None if generators is None else Generating(partial(_part_of, generators, 0))
+    fitted = Fitted(study, covariates.parameters, summary, n_jobs, covariates.units, made, transitions=transitions)
+    return fitted, pd.concat(histories, ignore_index=True)
+
+
+def _search(
+    recipe: Recipe, table: EndpointTable, e: int, start: Fitted | None, verbose: bool, random_state: Any, n_jobs: int | None
+) -> tuple[Fit, pd.DataFrame, Trainer]:
+    """The optimum of one endpoint's table as it was recorded, its history, and the trainer."""
+    before = None if start is None or start.transitions is None else start.transitions.models[e].parameters
+    own = table.objective
+    recipe = recipe if before is None else replace(recipe, n_hidden=before.n_hidden)
+    recipe = recipe.for_table(own)
+    trainer, name = recipe.resolved(), table.encoding.endpoint_names[0]
+    form = _canonical_form(own, trainer)
+    objective = own if form is None else form.of_objective(own)
+    if before is not None and before.layout != own.layout:
+        before = None  # other columns say which state it is
+    first = None if before is None else before if form is None else form.from_table(before)
+    rng = np.random.default_rng(random_state)
+    with progress(verbose, name) as listener:
+        history = History(listener)
+        found = trainer.fit(objective, int(recipe.n_hidden), rng=rng, history=history, start=first, n_threads=n_jobs)
     rivals = tuple(rival if form is None else form.to_table(rival) for rival in found.rivals)
-    model = replace(model, spreading=_spreading(model, some, replace(found, rivals=rivals)))
-    if validation is not None or not isinstance(table, Encoded) or not isinstance(trainer, Exact) or recipe.conditional < 1.0:
-        return model, rows
-    models = _endpoint_models(asked_for, table, verbose=verbose, random_state=random_state, n_jobs=n_jobs)
-    return model if models is None else _with_endpoint_models(model, models), rows
+    parameters, _ = _in_own_terms(form, found.parameters, None)
+    return replace(found, parameters=parameters, rivals=rivals), history.to_frame().assign(endpoint=name), trainer
 
 
-def _endpoint_models(recipe: Recipe, table: Encoded, **options: Any) -> EndpointModels | None:
-    """Where an endpoint is terminal, a model of each endpoint, trained as any other."""
+def _generators(
+    training: HistoryTraining, parameters: list[Parameters], covariates: CovariateModel, seed: int, n_jobs: int | None
+) -> OnDemand[tuple[Generator, ...]]:
+    """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
+    return OnDemand(partial(continued_histories, training.thinned(GENERATOR_ROWS), parameters, covariates, seed, n_jobs))
 
-    def fit(own: EndpointTable) -> Fitted:
-        settings = replace(recipe, roles=None, horizon=None, time_scale="kaplan-meier")
-        return fit_model(settings, Encoded(own.encoding, own.covariates, own.known, own.weights), what=own.known.names[0], **options)[0]
 
-    return endpoint_models(
-        table.encoding.in_training(),
-        table.covariates,
-        table.known,
-        table.weights,
-        time_scale=recipe.time_scale,
-        horizon=recipe.horizon,
-        numeric_scale=recipe.numeric_scale,
-        fit=fit,
+def _part_of(generators: OnDemand[tuple[Generator, ...]], number: int) -> Generator:
+    return generators.value[number]
+
+
+def _summary(recipe: Recipe, random_state: Any, n_rows: int, fits: Sequence[Fit], n_iter: int) -> TrainingSummary:
+    """How fits came about."""
+    l2 = [fit.l2.typical if isinstance(fit.l2, Prior) else fit.l2 for fit in fits]
+    converged = [fit.converged for fit in fits]
+    return TrainingSummary(
+        settings=recipe.settings(random_state),
+        n_rows=n_rows,
+        n_iter=max(1, n_iter),
+        n_evaluations=sum(fit.n_evaluations for fit in fits),
+        n_passes=sum(fit.n_passes for fit in fits),
+        l2=l2[0] if len(l2) == 1 or isinstance(l2[0], Mapping) else float(np.exp(np.mean(np.log(np.maximum(l2, 1e-300))))),
+        converged=None if None in converged else all(converged),
     )
 
 
-def _with_endpoint_models(model: Fitted, models: EndpointModels) -> Fitted:
-    """A model has converged if all its parts have."""
-    converged = model.training.converged and models.converged
-    return replace(model, endpoint_models=models, training=replace(model.training, converged=converged))
-
-
-def _spreading(model: Fitted, rows: Objective, found: Fit) -> OnDemand[Spread] | None:
+def _spreading(model: Fitted, rows: Objective, found: Fit, *, by_rows: bool = False) -> OnDemand[Spread] | None:
     """How far the parameters may be from where they are; holds on to the training rows until it is asked for."""
     if isinstance(found.l2, Mapping) or found.converged is None:  # nothing was maximised
         return None
-    return OnDemand(partial(spread_of, replace(model, generating=None), rows, found.l2, found.rivals))
+    return OnDemand(partial(spread_of, replace(model, generating=None), rows, found.l2, found.rivals, by_rows=by_rows))
 
 
 def _canonical_form(objective: Any, trainer: Trainer) -> CanonicalForm | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,16 @@ import pandas as pd
 from harmonium.cells import Cells
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import GenerationWarning, warn
-from harmonium.model.answering import Answering, Purpose
-from harmonium.model.course_draws import DrawnCourses, drawn_courses
+from harmonium.model.answering import Answering
 from harmonium.model.matching import has_numbers_to_match, matched_numbers, matched_positions
-from harmonium.table.encoding import NARROWEST, Encoding
+from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.episodes import Episodes
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array, Booleans
 
 __all__ = ["draw_times", "impute", "sample"]
 
 _N_REFERENCE = 20_000  # subjects whose values tell how a model distributes them
-_MOST_ATTEMPTS = 100  # to draw a course that agrees with what is known
-_MOST_AT_ONCE = 50_000  # subjects drawn again: several attempts together are quick, but take memory
 
 
 def impute(
@@ -48,8 +43,7 @@ def impute(
     cells = _draw_from(encoding, covariates, known, within_range)
     index = frame.index if y is None or not hasattr(y, "index") else y.index
     return [
-        (_completed(encoding, frame, values), _drawn_endpoints(encoding, values, known).to_frame(index))
-        for values in _possible(fitted, cells, known, n_draws, rng, "imputation")
+        (_completed(encoding, frame, values), endpoints.to_frame(index)) for values, endpoints in _drawn(fitted, cells, known, n_draws, rng)
     ]
 
 
@@ -64,18 +58,33 @@ def sample(
     encoding = fitted.encoding
     known = (known or Endpoints.nothing(encoding.endpoint_names, len(covariates))).repeated(n_samples)
     given = np.repeat(covariates, n_samples, axis=0)
-    values = next(_possible(fitted, _draw_from(encoding, given, known, within_range=True), known, 1, rng, "cohort"))
-    values = _matched(fitted, np.isnan(given), values, known)
-    drawn = values[:, : len(encoding.modelled)]
-    endpoints = _drawn_endpoints(encoding, values, known, encoding.draw_follow_up(drawn, rng) if censored else None)
+    cells = _draw_from(encoding, given, known, within_range=True)
+    if encoding.ordered is None:
+        values = _matched(fitted, np.isnan(given), next(fitted.draw(cells, 1, rng, "cohort")), known)
+        drawn = values[:, : len(encoding.modelled)]
+        endpoints = _drawn_endpoints(encoding, values, known, encoding.draw_follow_up(drawn, rng) if censored else None)
+    else:
+        covariates, histories = next(fitted.draw_histories(cells, known, 1, rng, "cohort"))
+        drawn = _matched(fitted, np.isnan(given), covariates, known)
+        endpoints = histories.endpoints(encoding, encoding.draw_follow_up(drawn, rng) if censored else None)
     return encoding.decode_covariates(drawn), endpoints.to_frame()
+
+
+def _drawn(fitted: Answering, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator) -> Iterator[tuple[Array, Endpoints]]:
+    """Imputed tables: covariates, in their first columns, and endpoints."""
+    if fitted.encoding.ordered is None:
+        for values in fitted.draw(cells, n_draws, rng, "imputation"):
+            yield values, _drawn_endpoints(fitted.encoding, values, known)
+        return
+    for covariates, histories in fitted.draw_histories(cells, known, n_draws, rng, "imputation"):
+        yield covariates, histories.endpoints(fitted.encoding)
 
 
 def _matched(fitted: Answering, missing: Booleans, values: Array, known: Endpoints) -> Array:
     """Drawn values whose numbers, and times of subjects of whom no time is known, are distributed as in the study."""
     encoding, n = fitted.encoding, missing.shape[1]
     free = missing.any(axis=1) & (known.lower == 0.0).all(axis=1) & np.isinf(known.upper).all(axis=1)
-    of_times = encoding.episodes is None and bool(free.any())
+    of_times = encoding.ordered is None and bool(free.any())
     if fitted.n_hidden > EXACT_LIMIT or not (of_times or has_numbers_to_match(encoding, missing)):  # a draw is a chain of its own there
         return values
     reference, out = _reference_cohort(fitted), values.copy()
@@ -90,7 +99,10 @@ def _reference_cohort(fitted: Answering) -> Array:
     encoding = fitted.encoding
     nothing = Endpoints.nothing(encoding.endpoint_names, _N_REFERENCE)
     cells = _draw_from(encoding, np.full((_N_REFERENCE, len(encoding.modelled)), np.nan), nothing, within_range=True)
-    return next(fitted.draw(cells, nothing, 1, np.random.default_rng(fitted.seed), "cohort"))
+    rng = np.random.default_rng(fitted.seed)
+    if encoding.ordered is None:
+        return next(fitted.draw(cells, 1, rng, "cohort"))
+    return next(fitted.draw_histories(cells, nothing, 1, rng, "cohort"))[0]
 
 
 def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_draws: int, rng: np.random.Generator) -> Array:
@@ -99,43 +111,14 @@ def draw_times(fitted: Answering, covariates: Array, known: Endpoints | None, n_
         raise ValueError(f"n_draws must be at least 1; found {n_draws}")
     encoding = fitted.encoding
     known = known or Endpoints.nothing(encoding.endpoint_names, len(covariates))
-    tables = _possible(fitted, _known_cells(encoding, covariates, known), known, n_draws, rng, "prediction")
-    return np.stack([_drawn_times(encoding, values, known) for values in tables])
-
-
-def _possible(
-    fitted: Answering, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose
-) -> Iterator[Array]:
-    """Completed tables; courses that do not agree with what is known of a subject are drawn again."""
-    episodes = fitted.encoding.episodes
-    for values in fitted.draw(cells, known, n_draws, rng, purpose):
-        if episodes is not None:
-            _draw_again(fitted, episodes, cells, known, values, rng, purpose)
-        yield values
-
-
-def _draw_again(
-    fitted: Answering, episodes: Episodes, cells: Cells, known: Endpoints, values: Array, rng: np.random.Generator, purpose: Purpose
-) -> None:
-    """Replace courses that are not possible, by the first of more and more that is; the last if none of many is."""
-    encoding, attempts, size = fitted.encoding, 0, 1
-    left = np.flatnonzero(~_courses(encoding, episodes, values, known).possible)
-    while left.size and attempts < _MOST_ATTEMPTS:
-        repeated = np.repeat(left, size)
-        drawn = next(fitted.draw(cells.part(repeated), known.part(repeated), 1, rng, purpose))
-        possible = _courses(encoding, episodes, drawn, known.part(repeated)).possible.reshape(left.size, size)
-        found = possible.any(axis=1)
-        values[left] = drawn.reshape(left.size, size, -1)[np.arange(left.size), np.where(found, possible.argmax(axis=1), size - 1)]
-        left, attempts = left[~found], attempts + size
-        size = max(1, min(4 * size, _MOST_ATTEMPTS - attempts, _MOST_AT_ONCE // max(left.size, 1)))
-
-
-def _courses(encoding: Encoding, episodes: Episodes, values: Array, known: Endpoints) -> DrawnCourses:
-    return drawn_courses(episodes, values[:, len(encoding.modelled) :], known)
+    cells = encoding.cells(covariates, known)
+    if encoding.ordered is None:
+        return np.stack([_drawn_times(encoding, values, known) for values in fitted.draw(cells, n_draws, rng, "prediction")])
+    return np.stack([own.times for _, own in fitted.draw_histories(cells, known, n_draws, rng, "prediction")])
 
 
 def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> None:
-    if any(model.generator is None and model.training.settings.get("objective") in ("conditional", 1.0) for _, model in fitted.components):
+    if fitted.generator is None and fitted.training.settings.get("objective") in ("conditional", 1.0):
         warn(
             "the model was trained in parts, by partial_fit, to predict endpoints given covariates, and has not learned how covariates are "
             f'distributed; to {purpose}, fit it to a whole table, or in parts with objective="joint"',
@@ -145,8 +128,8 @@ def _warn_if_covariates_are_not_modelled(fitted: Answering, purpose: str) -> Non
 
 def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_range: bool) -> Cells:
     """Cells of known values; missing numbers become intervals if draws are to stay within range."""
-    cells = _known_cells(encoding, covariates, known)
-    if not within_range:
+    cells = encoding.cells(covariates, known)
+    if not (within_range and encoding.modelled):
         return cells
     lower, upper = cells.bounds()
     for c, column in enumerate(encoding.modelled):
@@ -156,29 +139,8 @@ def _draw_from(encoding: Encoding, covariates: Array, known: Endpoints, within_r
     return Cells.from_bounds(cells.layout, lower, upper)
 
 
-def _known_cells(encoding: Encoding, covariates: Array, known: Endpoints) -> Cells:
-    """Cells of known values; the state in which a row was last seen that died later, nobody knows how, has ended by then."""
-    cells, episodes = encoding.cells(covariates, known), encoding.episodes
-    if episodes is None:
-        return cells
-    found = episodes.histories(known)
-    dead = np.flatnonzero(np.isfinite(found.dead))
-    if not dead.size:
-        return cells
-    lower, upper = cells.bounds()
-    for state in np.unique(found.state[dead]):
-        rows, place = dead[found.state[dead] == state], len(encoding.modelled) + state
-        scale = episodes.durations[state].scale
-        since = np.nan_to_num(lower[rows, place])
-        lower[rows, place] = since
-        upper[rows, place] = np.maximum(scale.to_unit(found.dead[rows] - found.entered[rows]), since + NARROWEST)
-    return Cells.from_bounds(cells.layout, lower, upper)
-
-
 def _drawn_times(encoding: Encoding, values: Array, known: Endpoints) -> Array:
-    """Drawn event times in the user's unit, never outside what is known of them; infinite beyond follow-up, or after a terminal event."""
-    if encoding.episodes is not None:
-        return _courses(encoding, encoding.episodes, values, known).times
+    """Drawn event times in the user's unit, never outside what is known of them; infinite beyond follow-up."""
     times = encoding.decode_times(np.minimum(values[:, len(encoding.modelled) :], 1.0 - 1e-12))
     at_zero = known.upper == 0.0
     upper = np.where(at_zero, [endpoint.first_time for endpoint in encoding.endpoints], known.upper)
@@ -187,9 +149,6 @@ def _drawn_times(encoding: Encoding, values: Array, known: Endpoints) -> Array:
 
 def _drawn_endpoints(encoding: Encoding, values: Array, known: Endpoints, until: Array | None = None) -> Endpoints:
     """Drawn endpoints, censored where observation ends if follow-up is given."""
-    if encoding.episodes is not None:
-        drawn = _courses(encoding, encoding.episodes, values, known).endpoints(encoding.episodes.course, until)
-        return replace(drawn, unit=encoding.unit)
     times = _drawn_times(encoding, values, known)
     if until is not None and encoding.observation is not None:
         until = encoding.observation.ends(times, until)

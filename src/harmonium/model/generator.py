@@ -9,7 +9,9 @@ It is made when it is first needed, from the training rows, which are then let g
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -20,6 +22,8 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import silenced
 from harmonium.model.on_demand import OnDemand
+from harmonium.model.transition_fitting import CovariateModel, HistoryTraining
+from harmonium.training.completed import CompletedObjective
 from harmonium.training.contrastive import Contrastive
 from harmonium.training.covariate_fit import MOST_UNITS, fit_covariate_units, number_of_units
 from harmonium.training.exact import Exact
@@ -27,7 +31,7 @@ from harmonium.training.history import History
 from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.trainer import Trainer
 
-__all__ = ["MOST_ROWS", "Generating", "Generator", "continued_jointly"]
+__all__ = ["MOST_ROWS", "Generating", "Generator", "continued_histories", "continued_jointly"]
 
 MOST_ROWS = 10_000
 """A generator is learned from at most about so many rows."""
@@ -39,6 +43,7 @@ _PRECISION = 0.5  # of the weak prior, in effects of a standard deviation
 _TOL = 1e-5
 _MAX_ITER = 300
 _ITERATIONS_OF_DRAW = 30
+_ROUNDS = 2  # of harmoniums and covariates in turn, from where predictions are
 _ENOUGH_UNITS, _MANY_ROWS, _MORE = 8, 1000, 2  # units beyond which none are added; so many more where there are many rows
 
 
@@ -100,6 +105,35 @@ def continued_jointly(
     return Generator(parameters, tuple(_drawn(joint, parameters, own, n_threads) for own in rng.spawn(N_DRAWS)))
 
 
+def continued_histories(
+    training: HistoryTraining, parameters: Sequence[Parameters], model: CovariateModel, seed: int, n_threads: int | None = None
+) -> tuple[Generator, ...]:
+    """The same where endpoints are ordered: of the covariates, and of each endpoint's harmonium.
+
+    Parameters
+    ----------
+    training : HistoryTraining
+    parameters : sequence of Parameters
+        Of each endpoint's harmonium.
+    model : CovariateModel
+    seed : int
+    n_threads : int, optional
+    """
+    rng = np.random.default_rng(seed)
+
+    def fitting(max_iter: int) -> Callable[[int, CompletedObjective, Parameters], Parameters]:
+        return lambda _, objective, start: _continued(objective, start, max_iter, rng, n_threads)
+
+    found, whole, _ = training.in_turn(parameters, fitting(_MAX_ITER), model, precision=_PRECISION, rounds=_ROUNDS)
+    draws = []
+    for own in rng.spawn(N_DRAWS):
+        random = own.standard_gamma(training.weights)
+        drawn = training.reweighted(random * (training.weights.sum() / random.sum()))
+        some, covariates, _ = drawn.in_turn(found, fitting(_ITERATIONS_OF_DRAW), whole, precision=_PRECISION, rounds=1)
+        draws.append((covariates.whole, *some))
+    return tuple(Generator(one, tuple(own)) for one, own in zip((whole.whole, *found), zip(*draws, strict=True), strict=True))
+
+
 def _start(objective: Objective, parameters: Parameters, units: CovariateUnits | None) -> Parameters:
     """All units, as many as the table asks for; couplings of covariate units to outcomes begin at zero."""
     n_prognostic = parameters.n_hidden
@@ -114,7 +148,7 @@ def _start(objective: Objective, parameters: Parameters, units: CovariateUnits |
     return units.joined(parameters)
 
 
-def _continued(objective: Objective, start: Parameters, max_iter: int, rng: np.random.Generator, n_threads: int | None) -> Parameters:
+def _continued(objective: Any, start: Parameters, max_iter: int, rng: np.random.Generator, n_threads: int | None) -> Parameters:
     trainer = Exact(l2=_PRECISION, n_starts=1, max_iter=max_iter, tol=_TOL)
     with silenced(ConvergenceWarning):
         found = trainer.fit(objective, start.n_hidden, rng=rng, history=History(), start=start, n_threads=n_threads)

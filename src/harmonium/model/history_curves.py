@@ -23,11 +23,11 @@ from functools import cached_property
 import numpy as np
 
 from harmonium.model.endpoint_model import EndpointCurves
-from harmonium.model.endpoint_models import EndpointModels
+from harmonium.model.transitions import Transitions
 from harmonium.numerics.entry_integrals import Fineness, Grid, Pairs
-from harmonium.table.course import Path
 from harmonium.table.encoding import Encoding
 from harmonium.table.histories import Histories
+from harmonium.table.state_graph import Path
 from harmonium.typing import Array, Integers
 
 __all__ = ["HistoryCurves"]
@@ -58,7 +58,7 @@ class HistoryCurves:
         With fewer nodes, for differences between answers, in which errors cancel.
     """
 
-    models: EndpointModels
+    models: Transitions
     encoding: Encoding
     covariates: Array
     known: Histories
@@ -90,7 +90,7 @@ class HistoryCurves:
 
     def both(self, e: int, end: int, first: Array, last: Array) -> Array:
         """One endpoint until each of the first times, an absorbing one until each of the last, (rows, first, last)."""
-        graph = self.models.course
+        graph = self.models.graph
         happened = [path for path in graph.paths if path[1] == end and graph.has_happened(path, (e,))]
         out = np.empty((len(self.covariates), first.size, last.size))
         so_far, entered = self._so_far(last), self._when(e)
@@ -111,8 +111,8 @@ class HistoryCurves:
 
     def after(self, times: Array) -> Array:
         """Survival after the only intermediate event, whenever it happens or at its time if that is known, (rows, times)."""
-        graph, out = self.models.course, np.empty((len(self.covariates), times.size))
-        (event,) = graph.passing
+        graph, out = self.models.graph, np.empty((len(self.covariates), times.size))
+        (event,) = graph.intermediate
         e = graph.names.index(event)
         after, entered = np.flatnonzero(self.known.state == 1), self.known.entered
         if after.size:
@@ -129,11 +129,11 @@ class HistoryCurves:
 
     @cached_property
     def _place(self) -> dict[Path, int]:
-        return {path: number for number, path in enumerate(self.models.course.paths)}
+        return {path: number for number, path in enumerate(self.models.graph.paths)}
 
     def _so_far(self, times: Array) -> Array:
         """Where rows are known to have been, (paths, rows, times), and last were."""
-        known, graph, n_rows = self.known, self.models.course, len(self.covariates)
+        known, graph, n_rows = self.known, self.models.graph, len(self.covariates)
         where = np.zeros((n_rows, times.size), dtype=np.int64)
         for step in range(known.kind.shape[1]):
             for state, e in {(int(s), int(k)) for s, k in zip(known.source[:, step], known.kind[:, step], strict=True) if s >= 0}:
@@ -186,7 +186,7 @@ class _Forward:
 
     def each(self, *, rates: bool = False) -> Iterator[tuple[Integers, _Rows]]:
         """Rows in parts that fit into memory."""
-        nodes = rates and len(self.curves.models.course.passing) > 1
+        nodes = rates and len(self.curves.models.graph.intermediate) > 1
         size = max(1, _NUMBERS_AT_ONCE // max(self.pairs(nodes).duration.size, 1))
         for begin in range(0, self.rows.size, size):
             rows = self.rows[begin : begin + size]
@@ -195,8 +195,8 @@ class _Forward:
     @cached_property
     def grid(self) -> Grid:
         """Of integrals from the last time at which rows were seen."""
-        graph, models = self.curves.models.course, self.curves.models
-        fineness = _ROUGH if self.curves.roughly else _FINE if len(graph.passing) < 2 else _SEVERAL
+        graph, models = self.curves.models.graph, self.curves.models
+        fineness = _ROUGH if self.curves.roughly else _FINE if len(graph.intermediate) < 2 else _SEVERAL
         kinks = np.concatenate([models.of(e, self.state).kinks(self.state) for e in graph.options(self.state)])
         more = np.empty(0) if self.edges is None else self.edges
         return Grid.of(self.since, self.times, np.concatenate([kinks, more]) if fineness.kinks else more, fineness)
@@ -232,7 +232,7 @@ class _Rows:
 
     def __init__(self, forward: _Forward, rows: Integers) -> None:
         self.forward, self.rows, self.curves = forward, rows, forward.curves
-        self.graph, self.grid = self.curves.models.course, forward.grid
+        self.graph, self.grid = self.curves.models.graph, forward.grid
         self._targets = np.concatenate([self.grid.nodes, np.maximum(forward.times, forward.since)])
 
     def probabilities(self, barred: tuple[int, float] | None = None) -> dict[Path, Array]:
@@ -308,7 +308,7 @@ class _Rows:
 
     def after(self, times: Array) -> Array:
         """Survival after the only intermediate event, at the times of which these rows may have it."""
-        (e,) = (self.graph.names.index(name) for name in self.graph.passing)
+        (e,) = (self.graph.names.index(name) for name in self.graph.intermediate)
         n = self.grid.nodes.size
         mass = self._first[1][e][:, :n] * self.grid.weights
         share = mass / np.maximum(mass.sum(axis=1, keepdims=True), _NOBODY)

@@ -43,10 +43,7 @@ _NARROW = 1e-9  # a width of cumulative hazards that is as good as none
 
 
 def with_linear_effects(model: Fitted, objective: Objective, spread: Spread) -> Spread:
-    """A spread with the linear effects on the hazards of all endpoints; none where a model has durations in the place of endpoints."""
-    if model.encoding.episodes is not None:
-        n_moves = len(spread.directions) + len(spread.jumps)
-        return replace(spread, linear_moves=np.zeros((0, n_moves, spread.linear.shape[1])))
+    """A spread with the linear effects on the hazards of all endpoints."""
     Z = _design(model, objective.recorded, spread)
     found = [_of_endpoint(model, objective, spread, Z, e) for e in range(len(model.encoding.endpoints))]
     linear, roots, moves = (np.array(parts) for parts in zip(*found, strict=True))

@@ -6,14 +6,13 @@ import os
 
 from harmonium.model.fitted import Fitted
 from harmonium.model.generator import Generating
-from harmonium.model.mixture import Mixture
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.storage import Contents, naming, read_contents
 
 __all__ = ["load", "model_in"]
 
 
-def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted | Mixture:
+def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted:
     """Read a model that :meth:`harmonium.SurvivalHarmonium.save` has written. Executes no code from the file.
 
     Parameters
@@ -25,7 +24,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted |
     Returns
     -------
     Fitted
-        With the same predictions to the last bit; a :class:`~harmonium.model.mixture.Mixture` if that was saved.
+        With the same predictions to the last bit.
 
     Raises
     ------
@@ -49,21 +48,16 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted |
         return model_in(contents, n_jobs)
 
 
-def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted | Mixture:
+def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted:
     """The model in a file that has been read."""
-    models = tuple(
-        Fitted(
-            contents.encoding,
-            parameters,
-            training,
-            n_jobs,
-            units,
-            None if generator is None else Generating(made=generator),
-            None if spread is None else OnDemand(made=spread),
-            endpoints,
-        )
-        for (parameters, units, generator, spread), training, endpoints in zip(
-            contents.parameters(), contents.training, contents.endpoint_models(), strict=True
-        )
+    parameters, units, generator, spread = contents.parameters()
+    return Fitted(
+        contents.encoding,
+        parameters,
+        contents.training,
+        n_jobs,
+        units,
+        None if generator is None else Generating(made=generator),
+        None if spread is None else OnDemand(made=spread),
+        contents.transitions(),
     )
-    return models[0] if len(models) == 1 else Mixture(models, contents.weights)

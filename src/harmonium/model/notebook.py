@@ -18,7 +18,7 @@ _METRICS = {"concordance": "C-index", "integrated_brier_score": "IBS", "kaplan_m
 
 def model_html(model: Answering, title: str) -> str:
     """A small page, without a script; all text of the user's is escaped."""
-    encoding, (_, first) = model.encoding, model.components[0]
+    encoding, training = model.encoding, model.training
     unit = f" ({encoding.unit})" if encoding.unit else ""
     endpoints = [
         [own.name, own.counts.rows, own.counts.happened, f"{median_follow_up(encoding, own):.4g}", f"{own.follow_up.last:.4g}"]
@@ -31,7 +31,6 @@ def model_html(model: Answering, title: str) -> str:
     more = len(encoding.columns) - _MOST_COLUMNS
     if more > 0:
         columns.append([f"and {more} more", "", "", ""])
-    training = first.training
     fit: list[list[Any]] = [
         ["rows", training.n_rows],
         ["hidden units", model.n_hidden],

@@ -1,35 +1,33 @@
 """A prognosis: some rows, with what is known of them, of which anything can be asked.
 
-X is encoded once and hidden states are found once, whatever is asked afterwards. Every answer in the user's unit of time is a few lines
-here; what it means for one model is in :mod:`harmonium.model.model_prognosis`, for a mixture of models in
-:mod:`harmonium.model.mixture_prognosis`.
+It holds an *answerer*, which has encoded the rows and found what is needed once, whatever is asked afterwards: hidden states of one
+harmonium of all endpoints (:mod:`harmonium.model.cell_answers`), or transitions between the states of ordered endpoints
+(:mod:`harmonium.model.transition_answers`). Questions are in the user's unit of time.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from harmonium.errors import CompetingWarning, warn
 from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, between
-from harmonium.model.deviations import Question
 from harmonium.model.hidden import Answer
 from harmonium.model.quantile_interval import quantile_with_interval
-from harmonium.model.rows import Rows
 from harmonium.model.with_interval import WITHIN_UNTIL, with_interval
 from harmonium.table.checks import check_times, warn_of_no_mean
-from harmonium.table.encoding import Encoding, event_position
+from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
 
-__all__ = ["Joint", "Prognosis", "endpoint_place", "no_states"]
+__all__ = ["Answerer", "Prognosis", "endpoint_place", "no_states"]
 
-Joint = Callable[[Rows, list[int], list[Array]], Answer]
-"""A question about several columns of some rows at once."""
+Places = tuple[int, ...]
+"""Numbers of endpoints, of which the first event counts; one, unless endpoints are ordered."""
 
 
 def endpoint_place(names: Sequence[str], endpoint: str | None) -> int:
@@ -41,18 +39,89 @@ def endpoint_place(names: Sequence[str], endpoint: str | None) -> int:
     return list(names).index(endpoint)
 
 
-class Prognosis(ABC):
+class Answerer(Protocol):
+    """Answers about rows; times are in the user's unit, and answers have rows first."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """Of the study."""
+
+    @property
+    def known(self) -> Endpoints | None:
+        """What is given about the endpoints."""
+
+    @property
+    def stands_for(self) -> Integers | None:
+        """Rows of the table, where these are completions of them."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    @property
+    def methods(self) -> Any:
+        """How each row is answered."""
+
+    def survival(self, places: Places, at: Array) -> Answer:
+        """Probability of no event until each time, (rows, times)."""
+
+    def survival_at(self, places: Places, at: Array) -> Array:
+        """The same until a time of each row's own, (rows,)."""
+
+    def density(self, places: Places, at: Array) -> Array:
+        """Derivative of the probability of an event, (rows, times)."""
+
+    def hazard(self, places: Places, at: Array) -> Array:
+        """Density among those at risk, (rows, times)."""
+
+    def quantile(self, places: Places, q: float) -> Array:
+        """When the event has happened with a probability, (rows,)."""
+
+    def restricted_mean(self, places: Places, until: float) -> Array:
+        """Mean time without an event until a time, (rows,); NaN beyond follow-up."""
+
+    def risk(self, places: Places) -> Array:
+        """Higher means sooner, (rows,)."""
+
+    def joint_survival(self, places: list[int], at: list[Array]) -> Array:
+        """No event of any endpoint until its time, (rows, times of the first, of the second, ...)."""
+
+    def joint_density(self, places: list[int], at: list[Array]) -> Array:
+        """Density of several event times together, as before."""
+
+    def state_probabilities(self, at: Array) -> dict[str, Array]:
+        """Of all states by name, (rows, times)."""
+
+    def time_in_states(self, until: float) -> dict[str, Array]:
+        """Mean time spent in each state until a time, (rows,)."""
+
+    def survival_after(self, event: str, at: Array) -> Array:
+        """No terminal event until each time since another event, (rows, times)."""
+
+    def survival_without(self, event: str, at: Array, until: float) -> Array:
+        """No such event until each time and no terminal one until another, (rows, times)."""
+
+    def hidden(self) -> Array:
+        """p(h = 1) of every hidden unit, (rows, hidden units)."""
+
+    def deviations(self, question: Callable[[Any], Array], *, thorough: bool) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question about an answerer, and how far it deviates along each direction of parameter uncertainty."""
+
+    def correction(self, question: Callable[[Any], Array]) -> Array:
+        """How far an answer moves with the linear effects on the hazards that shrinkage has taken from the model."""
+
+
+class Prognosis:
     """What a model says about some rows, given what is known of them.
 
     Made by :meth:`~harmonium.SurvivalHarmonium.prognosis`. In all methods ``endpoint`` is the first one if none is named, and ``times`` are
-    the endpoint's distinct event times in training if none are given. With ``interval=0.95`` every answer comes as an
+    the endpoint's distinct event times in training if none are given. Where an endpoint is terminal, ``endpoint`` may name several, and
+    then means the first event of any of them. With ``interval=0.95`` every answer comes as an
     :class:`~harmonium.model.confidence.Interval`, with ``estimate``, ``lower`` and ``upper`` of the answer's own shape.
 
     Parameters
     ----------
-    encoding : Encoding
-    known : Endpoints or None
-        What is given about the endpoints.
+    answerer : Answerer
 
     Attributes
     ----------
@@ -69,222 +138,243 @@ class Prognosis(ABC):
     ((3, 3), (3,))
     """
 
-    def __init__(self, encoding: Encoding, known: Endpoints | None) -> None:
-        self.encoding = encoding
-        self.known = known
+    def __init__(self, answerer: Answerer) -> None:
+        self.answerer = answerer
         self.warns = True
-        self.stands_for: Integers | None = None  # rows of the table, where these are what they may be
-
-    # --- questions ---
-
-    @with_interval(NO_EVENT)
-    def survival(self, endpoint: str | None = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
-        """Probability of no event until each time (eq. 20), (rows, times).
-
-        Beyond follow-up it is a bound: survival at the end of follow-up, which later survival does not exceed.
-
-        With ``return_diagnostics`` also an :class:`~harmonium.model.hidden.Answer` that has Monte-Carlo errors, which are zero in rows
-        that were not sampled.
-        """
-        e, at = self._asked(endpoint, times)
-        answer = self._survival(e, self._scale(e).to_unit(at))
-        return (answer.mean, answer) if return_diagnostics else answer.mean
-
-    @with_interval(NO_EVENT)
-    def survival_at(self, endpoint: str | None, times: Any) -> Array:
-        """Probability of no event until a time of each row's own, (rows,)."""
-        e = self._place(endpoint)
-        return self._survival_at(e, self._scale(e).to_unit(self._by_row(times)))
-
-    @with_interval(EVENT)
-    def cumulative_incidence(self, endpoint: str | None = None, times: Any = None) -> Array:
-        """Probability that the event has happened until each time, (rows, times): one minus survival unless another event prevents it."""
-        return np.asarray(1.0 - self.survival(endpoint, times))
-
-    @with_interval(EVENT, first=NO_EVENT)
-    def state_probabilities(self, times: Any) -> dict[str, Array]:
-        """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one."""
-        raise no_states()
-
-    @with_interval(WITHIN_UNTIL)
-    def time_in_states(self, *, until: float) -> dict[str, Array]:
-        """Mean time spent on each path until a time, (rows,), where an endpoint is terminal."""
-        raise no_states()
-
-    @with_interval(NO_EVENT)
-    def survival_after(self, event: str, times: Any) -> Array:
-        """Probability of no terminal event until each time since another event, (rows, times)."""
-        raise no_states()
-
-    @with_interval(POSITIVE)
-    def cumulative_hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
-        """-ln of survival, (rows, times); infinite where survival is zero."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(self.survival(endpoint, times)) + 0.0)
-
-    @with_interval(POSITIVE)
-    def density(self, endpoint: str | None = None, times: Any = None) -> Array:
-        """Density of the event time (eq. 23), (rows, times), in one over the unit of time.
-
-        NaN in rows whose event time is given, and beyond follow-up.
-        """
-        e, at = self._asked(endpoint, times)
-        scale = self._scale(e)
-        return self._density(e, event_position(scale.to_unit(at))) * np.exp(scale.log_slope(at))
-
-    @with_interval(POSITIVE)
-    def hazard(self, endpoint: str | None = None, times: Any = None) -> Array:
-        """Density over survival (eq. 23), (rows, times), in one over the unit of time.
-
-        Infinite from a horizon on, where nobody survives; NaN beyond follow-up.
-        """
-        e, at = self._asked(endpoint, times)
-        scale = self._scale(e)
-        positions = event_position(scale.to_unit(at))
-        with np.errstate(invalid="ignore"):
-            hazard = self._hazard(e, positions) * np.exp(scale.log_slope(at))
-        return np.where((at >= scale.end) & (scale.reach == 1.0), np.inf, hazard)
-
-    @quantile_with_interval
-    def quantile(self, endpoint: str | None = None, q: float = 0.5) -> Array:
-        """The time until which the event has happened with probability ``q`` (eq. 24), (rows,).
-
-        Infinite where it is not reached until the end of follow-up. Its interval is where the interval of survival holds 1 - ``q``.
-        """
-        e = self._place(endpoint)
-        if not (isinstance(q, Real) and 0.0 < q < 1.0):
-            raise ValueError(f"q must lie between 0 and 1; found {q!r}")
-        times = self._scale(e).from_unit(self._quantile(e, 1.0 - float(q)))
-        return times if self.known is None else np.clip(times, self.known.lower[:, e], self.known.upper[:, e])
-
-    def median(self, endpoint: str | None = None, *, interval: float | None = None) -> Any:
-        """The median event time, (rows,); see ``quantile``."""
-        return self.quantile(endpoint, 0.5, interval=interval)
-
-    @with_interval(WITHIN_UNTIL)
-    def restricted_mean(self, endpoint: str | None = None, *, until: float) -> Array:
-        """Mean of the event time or ``until``, whichever comes first (eq. 24): the area under the survival curve, (rows,).
-
-        NaN if that is beyond follow-up, unless the event itself is given.
-        """
-        e = self._place(endpoint)
-        if not (isinstance(until, Real) and 0.0 < until < np.inf):
-            raise ValueError(f"until must be a positive time; found {until!r}")
-        scale, until = self._scale(e), float(until)
-        if scale.is_timed(np.array(until)):
-            return self._restricted_mean(e, until)
-        if self.warns:
-            warn_of_no_mean(self.encoding.endpoints[e], until)
-        seen = np.zeros(self.n_rows, dtype=bool) if self.known is None else self.known.event[:, e]
-        return np.where(seen, np.minimum(until, self.known.lower[:, e] if self.known is not None else 0.0), np.nan)
-
-    @with_interval(between(-1.0, 0.0))
-    def risk(self, endpoint: str | None = None) -> Array:
-        """Higher means sooner: minus the mean event time on the time scale, (rows,)."""
-        return self._risk(self._place(endpoint))
-
-    @with_interval(SHARE)
-    def joint_survival(self, times: Mapping[str, Any]) -> Array:
-        """Probability that no endpoint has had its event until its time (eq. 22), on the grid of ``times``, a mapping of endpoints.
-
-        The shape is (rows, times of the first endpoint, of the second, ...). Endpoints that are not asked for are integrated out.
-        """
-        places, at = self._grid(times)
-        positions = [self._scale(e).to_unit(own) for e, own in zip(places, at, strict=True)]
-        return self._joint(lambda rows, columns, at: rows.joint_survival(columns, at), places, positions)
-
-    @with_interval(POSITIVE)
-    def joint_density(self, times: Mapping[str, Any]) -> Array:
-        """Density of several event times together, as ``joint_survival``."""
-        places, at = self._grid(times)
-        positions = [event_position(self._scale(e).to_unit(own)) for e, own in zip(places, at, strict=True)]
-        out = self._joint(lambda rows, columns, at: rows.joint_density(columns, at), places, positions)
-        for axis, (e, own) in enumerate(zip(places, at, strict=True), start=1):
-            slope = np.exp(self._scale(e).log_slope(own))
-            out = out * slope.reshape([-1 if k == axis else 1 for k in range(out.ndim)])
-        return out
-
-    # --- what a model must answer, on the time scale ---
-
-    @abstractmethod
-    def deviations(self, question: Question, *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
-        """The answer to a question, rows first, and how far it deviates along each direction of the model's spread.
-
-        The sum of their squares is the answer's variance. ``thorough``: along all directions, for averages over rows.
-        """
-
-    @abstractmethod
-    def correction(self, question: Question) -> Array:
-        """How far the answer to a question moves with the linear effects on the hazards that shrinkage has taken from the model."""
 
     @property
-    @abstractmethod
+    def encoding(self) -> Encoding:
+        """Roles and encodings of columns, time scales of endpoints."""
+        return self.answerer.encoding
+
+    @property
+    def known(self) -> Endpoints | None:
+        """What is given about the endpoints."""
+        return self.answerer.known
+
+    @property
     def n_rows(self) -> int:
         """How many rows."""
+        return self.answerer.n_rows
 
     @property
-    @abstractmethod
     def methods(self) -> Any:
         """How each row is answered: "closed form", "enumerate", "integrate" or "sample" (:mod:`harmonium.engine.choice_of_method`).
 
         Only sampled answers have an error, and depend on the seed.
         """
+        return self.answerer.methods
 
-    @abstractmethod
-    def _survival(self, e: int, positions: Array) -> Answer: ...
+    # --- endpoints ---
 
-    @abstractmethod
-    def _survival_at(self, e: int, positions: Array) -> Array: ...
+    @with_interval(NO_EVENT)
+    def survival(self, endpoint: Any = None, times: Any = None, *, return_diagnostics: bool = False) -> Any:
+        """Probability of no event until each time (eq. 20), (rows, times).
 
-    @abstractmethod
-    def _density(self, e: int, positions: Array) -> Array: ...
+        Beyond follow-up it is a bound: survival at the end of follow-up, which later survival does not exceed. Of an event that a terminal
+        one prevents, it is one minus the cumulative incidence: the probability of no such event, dead or alive.
 
-    @abstractmethod
-    def _hazard(self, e: int, positions: Array) -> Array: ...
+        With ``return_diagnostics`` also an :class:`~harmonium.model.hidden.Answer` that has Monte-Carlo errors, which are zero in rows
+        that were not sampled.
+        """
+        places, at = self._asked(endpoint, times)
+        self._warn_if_prevented(places)
+        answer = self.answerer.survival(places, at)
+        return (answer.mean, answer) if return_diagnostics else answer.mean
 
-    @abstractmethod
-    def _quantile(self, e: int, level: float) -> Array: ...
+    @with_interval(NO_EVENT)
+    def survival_at(self, endpoint: Any, times: Any) -> Array:
+        """Probability of no event until a time of each row's own, (rows,)."""
+        return self.answerer.survival_at(self._places(endpoint), self._by_row(times))
 
-    @abstractmethod
-    def _restricted_mean(self, e: int, until: float) -> Array: ...
+    @with_interval(EVENT)
+    def cumulative_incidence(self, endpoint: Any = None, times: Any = None) -> Array:
+        """Probability that the event has happened until each time, (rows, times)."""
+        return np.asarray(1.0 - self.answerer.survival(*self._asked(endpoint, times)).mean)
 
-    @abstractmethod
-    def _risk(self, e: int) -> Array: ...
+    @with_interval(POSITIVE)
+    def cumulative_hazard(self, endpoint: Any = None, times: Any = None) -> Array:
+        """-ln of survival, (rows, times); infinite where survival is zero."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(self.survival(endpoint, times)) + 0.0)
 
-    @abstractmethod
-    def _joint(self, question: Joint, places: list[int], positions: list[Array]) -> Array: ...
+    @with_interval(POSITIVE)
+    def density(self, endpoint: Any = None, times: Any = None) -> Array:
+        """Density of the event time (eq. 23), (rows, times), in one over the unit of time.
+
+        NaN in rows whose event time is given, and beyond follow-up. Where an endpoint is terminal, it is the derivative of the cumulative
+        incidence.
+        """
+        return self.answerer.density(*self._asked(endpoint, times))
+
+    @with_interval(POSITIVE)
+    def hazard(self, endpoint: Any = None, times: Any = None) -> Array:
+        """Density over survival (eq. 23), (rows, times), in one over the unit of time.
+
+        Infinite from a horizon on, where nobody survives; NaN beyond follow-up. Where an endpoint is terminal, those at risk have had none
+        of the endpoints asked for and no terminal event: of one of several causes it is the cause-specific hazard. NaN where nobody is.
+        """
+        return self.answerer.hazard(*self._asked(endpoint, times))
+
+    @quantile_with_interval
+    def quantile(self, endpoint: Any = None, q: float = 0.5) -> Array:
+        """The time until which the event has happened with probability ``q`` (eq. 24), (rows,).
+
+        Infinite where it is not reached until the end of follow-up. Its interval is where the interval of survival holds 1 - ``q``.
+        """
+        places = self._places(endpoint)
+        if not (isinstance(q, Real) and 0.0 < q < 1.0):
+            raise ValueError(f"q must lie between 0 and 1; found {q!r}")
+        times = self.answerer.quantile(places, float(q))
+        if self.known is None or len(places) > 1:
+            return times
+        upper = self.known.upper[:, places[0]] if self.encoding.ordered is None else np.inf
+        return np.asarray(np.clip(times, self.known.lower[:, places[0]], upper))
+
+    def median(self, endpoint: Any = None, *, interval: float | None = None) -> Any:
+        """The median event time, (rows,); see ``quantile``."""
+        return self.quantile(endpoint, 0.5, interval=interval)
+
+    @with_interval(WITHIN_UNTIL)
+    def restricted_mean(self, endpoint: Any = None, *, until: float) -> Array:
+        """Mean of the event time or ``until``, whichever comes first (eq. 24): the area under the survival curve, (rows,).
+
+        NaN if that is beyond follow-up, unless the event itself is given.
+        """
+        places, end = self._places(endpoint), _checked_until(until)
+        found = self.answerer.restricted_mean(places, end)
+        scales = [self.encoding.scales[e] for e in places]
+        beyond = end > max(own.end for own in scales) if self.encoding.ordered else not scales[0].is_timed(np.array(end))
+        if self.warns and beyond:
+            warn_of_no_mean(self.encoding.endpoints[places[0]], end)
+        return found
+
+    @with_interval(between(-1.0, 0.0))
+    def risk(self, endpoint: Any = None) -> Array:
+        """Higher means sooner: minus the mean event time on the time scale, (rows,)."""
+        return self.answerer.risk(self._places(endpoint))
+
+    @with_interval(SHARE)
+    def joint_survival(self, times: Mapping[str, Any]) -> Array:
+        """Probability that no endpoint has had its event until its time (eq. 22), on the grid of ``times``, a mapping of endpoints.
+
+        The shape is (rows, times of the first endpoint, of the second, ...). Endpoints that are not asked for are integrated out. Subjects
+        who die first count as free of an event that death prevents.
+        """
+        return self.answerer.joint_survival(*self._grid(times))
+
+    @with_interval(POSITIVE)
+    def joint_density(self, times: Mapping[str, Any]) -> Array:
+        """Density of several event times together, as ``joint_survival``; not where an endpoint is terminal."""
+        return self.answerer.joint_density(*self._grid(times))
+
+    # --- states ---
+
+    @with_interval(EVENT, first=NO_EVENT)
+    def state_probabilities(self, times: Any) -> dict[str, Array]:
+        """Where subjects are at each time, (rows, times) by state: "event-free", "recurrence", "death after recurrence", ...
+
+        They add up to one. Known where an endpoint is terminal.
+        """
+        self._need_states()
+        return self.answerer.state_probabilities(self._times(tuple(range(len(self.encoding.endpoints))), times))
+
+    @with_interval(WITHIN_UNTIL)
+    def time_in_states(self, *, until: float) -> dict[str, Array]:
+        """Mean time that subjects spend in each state until a time, (rows,): months alive with recurrence, or lost to death."""
+        self._need_states()
+        return self.answerer.time_in_states(_checked_until(until))
+
+    @with_interval(NO_EVENT)
+    def survival_after(self, event: str, times: Any) -> Array:
+        """Probability of no terminal event until each time *since* an event, given that the event happens, (rows, times).
+
+        Whenever it happens; if it is known when it did, ``survival`` of the terminal event is the sharper answer.
+        """
+        self._need_states()
+        return self.answerer.survival_after(event, np.atleast_1d(np.asarray(times, dtype=np.float64)))
+
+    @with_interval(NO_EVENT)
+    def survival_without(self, event: str, times: Any, *, until: float) -> Array:
+        """Probability of no such event until each time and of no terminal one until ``until``, (rows, times)."""
+        self._need_states()
+        return self.answerer.survival_without(event, np.atleast_1d(np.asarray(times, dtype=np.float64)), float(until))
+
+    # --- uncertainty ---
+
+    def deviations(self, question: Callable[[Any], Array], *, thorough: bool = False) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question, rows first, and how far it deviates along each direction of parameter uncertainty.
+
+        The sum of their squares is the answer's variance. ``thorough``: along all directions, for averages over rows.
+        """
+        return self.answerer.deviations(lambda answerer: question(self._by(answerer)), thorough=thorough)
+
+    def correction(self, question: Callable[[Any], Array]) -> Array:
+        """How far the answer to a question moves with the linear effects on the hazards that shrinkage has taken from the model."""
+        return self.answerer.correction(lambda answerer: question(self._by(answerer)))
+
+    def _by(self, answerer: Answerer) -> Prognosis:
+        out = copy(self)
+        out.answerer, out.warns = answerer, self.warns and answerer is self.answerer
+        return out
 
     # --- what was asked ---
 
-    def _by_row(self, times: Any) -> Array:
-        """A time for each row of the table, for each of these rows."""
-        own = np.asarray(times, dtype=np.float64)
-        return own if self.stands_for is None else own[self.stands_for]
-
-    def _place(self, endpoint: str | None) -> int:
+    def _place(self, endpoint: Any) -> int:
         return endpoint_place(self.encoding.endpoint_names, endpoint)
 
-    def _scale(self, e: int) -> TimeScale:
-        return self.encoding.scales[e]
+    def _places(self, endpoint: Any) -> Places:
+        several = self.encoding.ordered is not None and not (endpoint is None or isinstance(endpoint, str))
+        return tuple(self._place(name) for name in (tuple(endpoint) if several else (endpoint,)))
 
-    def _asked(self, endpoint: str | None, times: Any) -> tuple[int, Array]:
-        """The endpoint's number and checked times."""
-        e = self._place(endpoint)
-        learned = self.encoding.endpoints[e]
+    def _asked(self, endpoint: Any, times: Any) -> tuple[Places, Array]:
+        """Numbers of endpoints and checked times."""
+        places = self._places(endpoint)
+        return places, self._times(places, times)
+
+    def _times(self, places: Places, times: Any) -> Array:
+        learned = [self.encoding.endpoints[e] for e in places]
         if times is None:
-            return e, learned.event_times
+            return learned[0].event_times if len(learned) == 1 else np.unique(np.concatenate([own.event_times for own in learned]))
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if at.ndim != 1 or np.isnan(at).any() or (at < 0.0).any():
             raise ValueError(f"times must be numbers that are not negative; found {times!r}")
         if self.warns:
-            check_times(learned, at)
-        return e, at
+            check_times(max(learned, key=lambda own: own.follow_up.last), at)
+        return at
+
+    def _by_row(self, times: Any) -> Array:
+        """A time of each row's own; of completions, of the row that they stand for."""
+        own, stands_for = np.asarray(times, dtype=np.float64), self.answerer.stands_for
+        return own if stands_for is None else own[stands_for]
 
     def _grid(self, times: Mapping[str, Any]) -> tuple[list[int], list[Array]]:
         if not isinstance(times, Mapping) or not times:
             raise ValueError('times must be a mapping of endpoints to times, such as {"os": [12, 24], "rfs": [6, 12]}')
         asked = [self._asked(name, at) for name, at in times.items()]
-        return [e for e, _ in asked], [at for _, at in asked]
+        return [places[0] for places, _ in asked], [at for _, at in asked]
+
+    def _need_states(self) -> None:
+        if self.encoding.ordered is None:
+            raise no_states()
+
+    def _warn_if_prevented(self, places: Places) -> None:
+        ordered = self.encoding.ordered
+        if self.warns and ordered is not None and ordered.graph.may_be_prevented(places):
+            graph = ordered.graph
+            names = " or ".join(repr(graph.names[e]) for e in places)
+            others = " or ".join(repr(n) for n in graph.terminal if graph.names.index(n) not in places)
+            warn(
+                f"{names} can be prevented by {others}: what is answered is the probability of no {names} until then, dead or alive, one "
+                f"minus the cumulative incidence. For survival without either, ask for both endpoints",
+                CompetingWarning,
+            )
+
+
+def _checked_until(until: Any) -> float:
+    if not (isinstance(until, Real) and 0.0 < until < np.inf):
+        raise ValueError(f"until must be a positive time; found {until!r}")
+    return float(until)
 
 
 def no_states() -> ValueError:

@@ -12,21 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import norm
 
-from harmonium.engine.covariate_units import incomplete_rows
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.fitted import Fitted
 from harmonium.model.row_likelihood import RowLikelihood
 from harmonium.model.spread import flat
 from harmonium.training.descent import descended
-from harmonium.training.given_units import GivenUnits
 from harmonium.training.objective import Objective
 from harmonium.training.penalised import PenalisedLikelihood, Prior, prior_precisions
 from harmonium.typing import Array
 
 __all__ = ["jumps_to"]
 
-_MOST_STEPS, _LAST_STEPS = 80, 20  # without covariate units, which takes less time, and then given these
+_MOST_STEPS = 80  # of the optimiser, from near another optimum
 _TOL = 1e-6  # relative change of the objective at which an optimum has been reached
 
 
@@ -46,15 +44,12 @@ def jumps_to(model: Fitted, objective: Objective, prior: float | Prior, rivals: 
     here = flat(model.parameters.natural())
     if not rivals or model.n_hidden > EXACT_LIMIT:
         return np.zeros((0, here.size)), np.zeros(0)
-    units = model.covariate_units if objective.conditional == 1.0 and incomplete_rows(objective.recorded).any() else None
-    plain = _problem(objective, objective, model, prior)
-    problem = plain if units is None else _problem(GivenUnits(objective, units), objective, model, prior)
+    problem = _problem(objective, model, prior)
     rows = RowLikelihood(model, objective)
     best, own = problem.loss(problem.coordinates.from_natural(model.parameters.natural()))[0], rows.at(model.parameters)
     jumps, chances = [], []
     for rival in rivals:
-        there = _settled(plain, rival, _MOST_STEPS)
-        there = there if units is None else _settled(problem, there, _LAST_STEPS)
+        there = _settled(problem, rival, _MOST_STEPS)
         behind = (problem.loss(problem.coordinates.from_natural(there.natural()))[0] - best) * problem.n_rows
         deviation = float(np.sqrt(np.sum((rows.at(there) - own) ** 2)))
         jumps.append(flat(there.natural()) - here)
@@ -62,9 +57,9 @@ def jumps_to(model: Fitted, objective: Objective, prior: float | Prior, rivals: 
     return np.array(jumps), np.array(chances)
 
 
-def _problem(whole: Objective | GivenUnits, objective: Objective, model: Fitted, prior: float | Prior) -> PenalisedLikelihood:
-    coordinates = whole.coordinates(model.n_hidden)
-    likelihood = whole.likelihood(model.n_hidden, model.n_jobs)
+def _problem(objective: Objective, model: Fitted, prior: float | Prior) -> PenalisedLikelihood:
+    coordinates = objective.coordinates(model.n_hidden)
+    likelihood = objective.likelihood(model.n_hidden, model.n_jobs)
     return PenalisedLikelihood(likelihood, coordinates, objective.n_subjects, prior_precisions(coordinates, prior))
 
 

@@ -47,7 +47,7 @@ class Spread:
         That another sample would have preferred them.
     linear : ndarray of shape (n_endpoints, 1 + n_effects)
         What a fit that shrinks lacks: linear effects on the logarithm of each endpoint's hazard, a constant first
-        (:mod:`harmonium.model.linear_effects`); none where a model has durations in the place of endpoints.
+        (:mod:`harmonium.model.linear_effects`).
     linear_roots : ndarray of shape (n_endpoints, 1 + n_effects, 1 + n_effects)
         Roots of their covariances, in columns.
     linear_moves : ndarray of shape (n_endpoints, 1 + n_directions + n_jumps, 1 + n_effects)

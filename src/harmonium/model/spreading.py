@@ -39,7 +39,7 @@ from harmonium.model.row_likelihood import RowLikelihood
 from harmonium.model.spread import Spread, covariate_statistics, flat
 from harmonium.training.blas import one_thread
 from harmonium.training.coordinates import Coordinates
-from harmonium.training.objective import Objective
+from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.penalised import Prior, prior_precisions
 from harmonium.typing import Array, Booleans
 
@@ -51,12 +51,15 @@ _FLATTEST = 1e-6  # least precision of anything
 _STEP = 1e-5  # of differences of log-likelihoods
 _FREE = 1e-3  # distance from a bound from which on a parameter is free
 _MOST = 96  # directions that are kept
+_POPULATION = 256  # rows that stand for everybody, as many as draws with all covariates missing
 _ROUGHLY = 1e-4  # relative: averages at neighbouring times that differ by less say the same
 _LAST = 0.5  # of a subject, where all that are left have the event
 _TIMES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a time scale as far as follow-up, where they are compared
 
 
-def spread_of(model: Fitted, objective: Objective, prior: float | Prior, rivals: Sequence[Parameters] = ()) -> Spread:
+def spread_of(
+    model: Fitted, objective: Objective, prior: float | Prior, rivals: Sequence[Parameters] = (), *, by_rows: bool = False
+) -> Spread:
     """The spread of a model that maximises an objective under a prior.
 
     Parameters
@@ -68,10 +71,12 @@ def spread_of(model: Fitted, objective: Objective, prior: float | Prior, rivals:
         Precision of the couplings.
     rivals : sequence of Parameters
         Near other optima.
+    by_rows : bool
+        Whether the rows, which have no missing values, say how covariates are distributed, and not the model.
     """
     with one_thread():
         jumps, chances = jumps_to(model, objective, prior, rivals)
-        found = replace(_spread(_Around.of(model, objective), prior), jumps=jumps, chances=chances)
+        found = replace(_spread(_Around.of(model, objective, by_rows), prior), jumps=jumps, chances=chances)
         return with_linear_effects(model, objective, found)
 
 
@@ -95,9 +100,10 @@ class _Around:
     coordinates: Coordinates
     z: Array
     free: Booleans
+    by_rows: bool
 
     @classmethod
-    def of(cls, model: Fitted, objective: Objective) -> _Around:
+    def of(cls, model: Fitted, objective: Objective, by_rows: bool) -> _Around:
         coordinates = objective.coordinates(model.n_hidden)
         if model.covariate_units is not None:
             fixed, own = coordinates.fixed_bias.copy(), slice(objective.layout.outcome_statistics.start)
@@ -105,7 +111,7 @@ class _Around:
             coordinates = replace(coordinates, fixed_bias=fixed)
         z = coordinates.from_natural(model.parameters.natural())
         low, high = coordinates.bounds()
-        return cls(model, objective, coordinates, z, (z > low + _FREE) & (z < high - _FREE))
+        return cls(model, objective, coordinates, z, (z > low + _FREE) & (z < high - _FREE), by_rows)
 
     @property
     def of_biases(self) -> Booleans:
@@ -195,14 +201,14 @@ class _Around:
             covariates = self.standardised(self.objective.recorded)
             parts.append((scores[:, self.of_biases, None] * covariates[:, None, :]).reshape(base.size, -1))
         whole, weights = np.concatenate(parts, axis=1), self.objective.row_weights
+        whole, weights = _by_subject(self.objective, whole, weights)
         standing = weights > 0.0
         return (whole[standing] / weights[standing, None]).T @ whole[standing], whole.sum(axis=0)
 
     def population(self) -> _Population:
         """Predictions for rows as the model draws them."""
-        nothing = Cells.all_free(self.objective.layout)
-        drawn = Completions.of(self.model.parameters, self.model.covariate_units, nothing, self.model.n_jobs)
-        rows, predictions = drawn.cells, _Predictions(self.model, drawn.cells)
+        rows, weights = self._everybody()
+        predictions = _Predictions(self.model, rows)
         base = predictions.at(self.parameters())
         found = np.zeros((self.z.size, *base.shape))
         for k in np.flatnonzero(self.free):
@@ -211,7 +217,29 @@ class _Around:
         if self.n_direct:
             effects = found[self.of_biases, None] * self.standardised(rows).T[None, :, :, None]
             parts.append(effects.reshape(self.n_direct, *base.shape))
-        return _Population(drawn.weights, base, np.moveaxis(np.concatenate(parts), 0, -1), predictions.positions)
+        return _Population(weights, base, np.moveaxis(np.concatenate(parts), 0, -1), predictions.positions)
+
+    def _everybody(self) -> tuple[Cells, Array]:
+        """Rows without missing values as covariates are distributed, and their weights, which add up to one."""
+        if not self.by_rows:
+            nothing = Cells.all_free(self.objective.layout)
+            drawn = Completions.of(self.model.parameters, self.model.covariate_units, nothing, self.model.n_jobs)
+            return drawn.cells, drawn.weights
+        n_rows = self.objective.n_rows
+        chosen = np.unique(np.linspace(0, n_rows - 1, _POPULATION).astype(int))
+        weights = self.objective.row_weights[chosen]
+        return self.objective.recorded.part(chosen), weights / weights.sum()
+
+
+def _by_subject(objective: Objective, scores: Array, weights: Array) -> tuple[Array, Array]:
+    """Sums of the scores of rows of one subject, and its weight: what a subject's completions have in common."""
+    subject = objective.subject if isinstance(objective, WeightedObjective) else None
+    if subject is None:
+        return scores, weights
+    numbers, place = np.unique(subject, return_inverse=True)
+    total, weight = np.zeros((numbers.size, scores.shape[1])), np.bincount(place, weights)
+    np.add.at(total, place, scores)
+    return total, weight
 
 
 @dataclass(frozen=True)
@@ -259,28 +287,17 @@ class _Predictions:
                 self._tables.append(recorded.with_outcomes(lower, upper))
                 positions.append(position)
         self.positions = np.array(positions)
-        encoding = model.encoding
-        at = [scale.from_unit(scale.reach * np.array(_TIMES)) for scale in encoding.scales]
-        self._times = list(zip(encoding.endpoint_names, at, strict=True))
-        few = model.n_hidden <= EXACT_LIMIT and encoding.episodes is None
+        few = model.n_hidden <= EXACT_LIMIT
         self._sum = LogMassSum([Term.uniform(cells, 1.0) for cells in self._tables], model.n_jobs) if few else None
 
     def at(self, parameters: Parameters) -> Array:
         """Of all rows, (rows, predictions)."""
-        if self._model.encoding.episodes is not None:
-            return self._of_episodes(replace(self._model, parameters=parameters))
         if self._sum is not None:
             free, *later = self._sum.log_masses(parameters)
         else:
             candidate = replace(self._model, parameters=parameters)
             free, *later = (candidate.log_mass(cells) for cells in self._tables)
         return _nearly_normal(np.exp(np.array(later) - free).T)
-
-    def _of_episodes(self, candidate: Fitted) -> Array:
-        """The same of endpoints, which follow from several durations."""
-        prognosis = candidate.ask_cells(self._tables[0], None)
-        prognosis.warns = False
-        return _nearly_normal(np.concatenate([prognosis.survival(name, at) for name, at in self._times], axis=1))
 
 
 def _nearly_normal(alive: Array) -> Array:
@@ -298,8 +315,6 @@ def _with_known_average(around: _Around, population: _Population, covariance: Ar
     unit = (vectors / np.sqrt(np.maximum(values, 1e-300)))[:, values > _ROUGHLY * values.max(initial=0.0)]  # of the average's own variance
     gain = covariance @ mean.T @ unit
     displaced = displaced - gain @ (unit.T @ (mean @ displaced))
-    if around.model.encoding.episodes is not None:  # their averages are of endpoints, which follow from several durations
-        return covariance, displaced
     known = np.zeros((len(mean), len(mean)))
     for number, place in enumerate(np.flatnonzero(ties)):
         part = slice(number * len(_TIMES), (number + 1) * len(_TIMES))

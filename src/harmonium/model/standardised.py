@@ -137,8 +137,7 @@ def _complete(fitted: Answering, X: Any) -> tuple[Array, Array]:
     weights = np.full(len(covariates), 1.0 / len(covariates))
     if not incomplete.size:
         return covariates, weights
-    _, model = max(fitted.components, key=lambda one: one[0])
-    found = Completions.of(model.parameters, model.covariate_units, fitted.encoding.cells(covariates[incomplete]), fitted.n_jobs)
+    found = Completions.of(fitted.parameters, fitted.covariate_units, fitted.encoding.cells(covariates[incomplete]), fitted.n_jobs)
     some = found.thinned(max(_COMPLETED // incomplete.size, 1))
     whole = np.delete(np.arange(len(covariates)), incomplete)
     completed = some.covariates

@@ -7,15 +7,14 @@ The metadata has one key, ``harmonium``, which holds a JSON document (:mod:`harm
 ``format_version``  raised whenever an older library could misread the file
 ``library_version``
 ``encoding``        roles and encodings of columns, time scales of endpoints
-``components``      a list: the weight, the summary of training and the models of single endpoints of each model, one unless it is a
-                    mixture
+``training``        the summary of training
+``endpoints``       where endpoints are ordered, a description of each endpoint's harmonium
 ``checksum``        SHA-256 of the document without it and with ``tensors``, the tensors' shapes by name, as JSON with sorted
                     keys and no spaces, followed by the tensors' bytes in the order of their names
 ==================  ===================================================================================================
 
-The tensors, all of them float64, are the event times of every endpoint, ``event_times.<number>``, and the parameters of every component,
-``<component>.<name>``, whose names are those of :mod:`harmonium.model.component_tensors`; models of single endpoints are described in
-:mod:`harmonium.model.stored_endpoints`.
+The tensors, all of them float64, are the event times of every endpoint, ``event_times.<number>``, and the parameters, whose names are those
+of :mod:`harmonium.model.component_tensors`; harmoniums of single endpoints are described in :mod:`harmonium.model.stored_endpoints`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from harmonium.model.stored_endpoints import (
     StoredEndpoint,
     endpoint_documents,
     endpoint_tensors,
-    read_endpoint_models,
+    read_transitions,
     stored_endpoints,
 )
 from harmonium.model.training_summary import TrainingSummary
@@ -52,13 +51,13 @@ from harmonium.version import __version__
 if TYPE_CHECKING:
     from harmonium.model.answering import Answering
     from harmonium.model.component_tensors import Parts
-    from harmonium.model.endpoint_models import EndpointModels
+    from harmonium.model.transitions import Transitions
 
 __all__ = ["Contents", "naming", "read_contents", "save_model"]
 
 _KEY = "harmonium"
 _FORMAT = "harmonium model"
-_FORMAT_VERSION = 9
+_FORMAT_VERSION = 10
 _DECODING_ERRORS = (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError)  # what malformed JSON can cause
 
 
@@ -69,33 +68,35 @@ class Contents:
     Attributes
     ----------
     encoding : Encoding
-    training : tuple of TrainingSummary
-        Of each component.
-    weights : tuple of float
-    tensors : tuple of dict
-        Parameters of each component, by block and name.
-    endpoints : tuple of tuple or None
-        Models of single endpoints of each component.
+    training : TrainingSummary
+    tensors : dict
+        Parameters, by block and name.
+    endpoints : tuple of StoredEndpoint or None
+        Where endpoints are ordered, the harmonium of each.
     """
 
     encoding: Encoding
-    training: tuple[TrainingSummary, ...]
-    weights: tuple[float, ...]
-    tensors: tuple[dict[str, Array], ...]
-    endpoints: tuple[tuple[StoredEndpoint, ...] | None, ...]
+    training: TrainingSummary
+    tensors: dict[str, Array]
+    endpoints: tuple[StoredEndpoint, ...] | None
 
-    def parameters(self) -> list[Parts]:
-        """Of each component, whose shapes and values are checked."""
-        return [read_tensors(tensors, self.encoding.layout) for tensors in self.tensors]
+    def parameters(self) -> Parts:
+        """Shapes and values are checked."""
+        return read_tensors(dict(self.tensors), self.encoding.layout)
 
-    def endpoint_models(self) -> list[EndpointModels | None]:
-        """Of each component, checked likewise."""
-        return [read_endpoint_models(stored, self.encoding) for stored in self.endpoints]
+    def transitions(self) -> Transitions | None:
+        """Checked likewise."""
+        return read_transitions(self.endpoints, self.encoding)
+
+    @property
+    def n_hidden(self) -> int:
+        """How many prognostic units, at most in one harmonium."""
+        return max(own["b"].size for own in (self.tensors, *(one.tensors for one in self.endpoints or ())))
 
     @property
     def n_covariate_units(self) -> int:
-        """The largest number of covariate units of a component."""
-        return max(n_covariate_units(tensors) for tensors in self.tensors)
+        """How many units couple to covariates only."""
+        return n_covariate_units(self.tensors)
 
 
 def save_model(model: Answering, path: str | os.PathLike[str]) -> None:
@@ -103,7 +104,7 @@ def save_model(model: Answering, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Fitted or Mixture
+    model : Fitted
     path : path-like
         A file that exists is replaced, once the new one is complete.
 
@@ -114,7 +115,7 @@ def save_model(model: Answering, path: str | os.PathLike[str]) -> None:
     """
     content = _pack(_document(model), _tensors(model))
     contents = _unpack(content)
-    contents.parameters(), contents.endpoint_models()  # never write what cannot be read
+    contents.parameters(), contents.transitions()  # never write what cannot be read
     _write_whole(Path(os.path.realpath(path)), content)
 
 
@@ -268,24 +269,19 @@ def _reason(error: BaseException) -> str:
 
 def _document(model: Answering) -> dict[str, Any]:
     """All but the tensors."""
-    components = [
-        {"weight": weight, "endpoint_models": endpoint_documents(own.endpoint_models), **_stored_training(own.training)}
-        for weight, own in model.components
-    ]
     return {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
         "library_version": __version__,
         "encoding": _stored_encoding(model.encoding),
-        "components": to_json(components),
+        "training": to_json(_stored_training(model.training)),
+        "endpoints": to_json(endpoint_documents(model.transitions)),
     }
 
 
 def _tensors(model: Answering) -> dict[str, Array]:
     tensors = {f"event_times.{e}": endpoint.event_times for e, endpoint in enumerate(model.encoding.endpoints)}
-    for k, (_, own) in enumerate(model.components):
-        own_tensors = tensors_of(own) | endpoint_tensors(own.endpoint_models)
-        tensors |= {f"{k}.{name}": values for name, values in own_tensors.items()}
+    tensors |= tensors_of(model) | endpoint_tensors(model.transitions)
     return {name: np.ascontiguousarray(values, dtype="<f8") for name, values in tensors.items()}
 
 
@@ -295,23 +291,12 @@ def _contents(document: dict[str, Any], tensors: dict[str, Array]) -> Contents:
     event_times = [tensors.pop(f"event_times.{e}") for e in range(len(stored["endpoints"]))]
     encoding = Encoding.from_dict(stored, event_times)
     check_encoding(encoding)
-    components = from_json(document["components"])
-    require(isinstance(components, list) and bool(components), "there must be at least one component")
-    training, weights, parameters, endpoints = [], [], [], []
-    for k, component in enumerate(components):
-        weights.append(component.pop("weight"))
-        stored = component.pop("endpoint_models")
-        training.append(TrainingSummary(**component))
-        names = [name for name in tensors if name.startswith(f"{k}.")]
-        parameters.append({name.removeprefix(f"{k}."): tensors.pop(name) for name in names})
-        endpoints.append(stored_endpoints(stored, parameters[-1], encoding))
-        hidden_bias = parameters[-1]["b"]
-        require(hidden_bias.ndim == 1, f"the tensor '{k}.b' must have one axis; found the shape {hidden_bias.shape}")
-        check_training(training[-1], hidden_bias.size, encoding.endpoint_names)
-    require(not tensors, f"there are tensors of no use: {', '.join(map(repr, sorted(tensors)))}")
-    right = all(type(weight) is float and weight > 0.0 for weight in weights) and abs(sum(weights) - 1.0) < 1e-9
-    require(right, f"weights must be positive and add up to one; found {weights}")
-    return Contents(encoding, tuple(training), tuple(weights), tuple(parameters), tuple(endpoints))
+    training = TrainingSummary(**from_json(document["training"]))
+    endpoints = stored_endpoints(from_json(document["endpoints"]), tensors, encoding)
+    require("b" in tensors and tensors["b"].ndim == 1, "there must be a tensor 'b' with one axis")
+    contents = Contents(encoding, training, tensors, endpoints)
+    check_training(training, contents.n_hidden, encoding.endpoint_names)
+    return contents
 
 
 def _stored_training(training: TrainingSummary) -> dict[str, Any]:

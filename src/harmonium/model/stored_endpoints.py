@@ -1,7 +1,7 @@
 """Models of single endpoints in a model file (:mod:`harmonium.model.storage`).
 
-A component has a list of them, or none: the time scales of every state, the names of the covariates that tell the state, the encoding and
-the summary of training. Their tensors are called ``<component>.endpoint<number>.<name>``, ``event_times`` among them.
+There is a list of them, or none: the time scales of every state, the names of the covariates that tell the state, the encoding and
+the summary of training. Their tensors are called ``endpoint<number>.<name>``, ``event_times`` among them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from harmonium.model.component_tensors import read_tensors, tensors_of
 from harmonium.model.file_checks import check_encoding, check_scale, check_training, require
 from harmonium.model.training_summary import TrainingSummary
-from harmonium.table.course import Course
 from harmonium.table.encoding import Encoding
+from harmonium.table.state_graph import StateGraph
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
 
 if TYPE_CHECKING:
-    from harmonium.model.endpoint_models import EndpointModels
+    from harmonium.model.transitions import Transitions
 
-__all__ = ["StoredEndpoint", "endpoint_documents", "endpoint_tensors", "read_endpoint_models", "stored_endpoints"]
+__all__ = ["StoredEndpoint", "endpoint_documents", "endpoint_tensors", "read_transitions", "stored_endpoints"]
 
 _TENSORS = "endpoint"
 
@@ -41,7 +41,7 @@ class StoredEndpoint:
 # --- to a file ---
 
 
-def endpoint_documents(models: EndpointModels | None) -> list[dict[str, Any]] | None:
+def endpoint_documents(models: Transitions | None) -> list[dict[str, Any]] | None:
     """All but the tensors."""
     if models is None:
         return None
@@ -57,7 +57,7 @@ def endpoint_documents(models: EndpointModels | None) -> list[dict[str, Any]] | 
     ]
 
 
-def endpoint_tensors(models: EndpointModels | None) -> dict[str, Array]:
+def endpoint_tensors(models: Transitions | None) -> dict[str, Array]:
     """By name."""
     out: dict[str, Array] = {}
     for e, model in enumerate(() if models is None else models.models):
@@ -70,32 +70,34 @@ def endpoint_tensors(models: EndpointModels | None) -> dict[str, Array]:
 
 
 def stored_endpoints(documents: Any, tensors: dict[str, Array], encoding: Encoding) -> tuple[StoredEndpoint, ...] | None:
-    """Models of endpoints, whose tensors are taken out of all tensors of their component."""
-    if documents is None:
+    """Models of endpoints, whose tensors are taken out of all tensors."""
+    require(
+        (documents is None) == (encoding.ordered is None), "there must be harmoniums of endpoints if and only if one of these is terminal"
+    )
+    if encoding.ordered is None:
         return None
-    course = None if encoding.episodes is None else encoding.episodes.course
-    one_for_each = course is not None and isinstance(documents, list) and len(documents) == len(course.names)
-    require(one_for_each, "models of endpoints need a terminal endpoint, and there must be one for each endpoint")
-    assert course is not None
-    return tuple(_stored(document, _taken(tensors, f"{_TENSORS}{e}."), course, e) for e, document in enumerate(documents))
+    graph = encoding.ordered.graph
+    require(isinstance(documents, list) and len(documents) == len(graph.names), "there must be a harmonium for each endpoint")
+    return tuple(_stored(document, _taken(tensors, f"{_TENSORS}{e}."), graph, e) for e, document in enumerate(documents))
 
 
-def _stored(document: Mapping[str, Any], tensors: dict[str, Array], course: Course, e: int) -> StoredEndpoint:
-    where = f"the model of endpoint {course.names[e]!r}"
+def _stored(document: Mapping[str, Any], tensors: dict[str, Array], graph: StateGraph, e: int) -> StoredEndpoint:
+    where = f"the model of endpoint {graph.names[e]!r}"
     require("event_times" in tensors and "b" in tensors, f"{where} has no tensors")
+    require(tensors["b"].ndim == 1, f"{where} must have hidden biases with one axis")
     scales = tuple(None if scale is None else TimeScale.from_dict(scale) for scale in document["scales"])
     for scale in scales:
         if scale is not None:
             check_scale(scale)
-    possible = [e in course.options(state) for state in course.states]
+    possible = [e in graph.options(state) for state in graph.states]
     require([scale is not None for scale in scales] == possible, f"{where} must have a time scale for each state in which it can happen")
     encoding = Encoding.from_dict(document["encoding"], [tensors.pop("event_times")])
     check_encoding(encoding)
-    require(encoding.endpoint_names == (course.names[e],) and encoding.episodes is None, f"{where} must be of that endpoint alone")
+    require(encoding.endpoint_names == (graph.names[e],) and encoding.ordered is None, f"{where} must be of that endpoint alone")
     roles = {column.name: column.role for column in encoding.columns}
     happened, when = tuple(document["happened"]), document["when"]
     right = all(own is None or roles.get(own) == "binary" for own in happened) and (when is None or roles.get(when) == "numeric")
-    right = right and len(happened) == len(course.passing)
+    right = right and len(happened) == len(graph.intermediate)
     require(right, f"{where} must have the columns that tell the state; found {happened!r} and {when!r}")
     training = TrainingSummary(**document["training"])
     check_training(training, tensors["b"].size, encoding.endpoint_names)
@@ -106,20 +108,20 @@ def _taken(tensors: dict[str, Array], prefix: str) -> dict[str, Array]:
     return {name.removeprefix(prefix): tensors.pop(name) for name in [name for name in tensors if name.startswith(prefix)]}
 
 
-def read_endpoint_models(stored: tuple[StoredEndpoint, ...] | None, study: Encoding) -> EndpointModels | None:
+def read_transitions(stored: tuple[StoredEndpoint, ...] | None, study: Encoding) -> Transitions | None:
     """The models, whose shapes and values are checked."""
     from harmonium.model.endpoint_model import EndpointModel, StateColumns  # noqa: PLC0415 - compiled code
-    from harmonium.model.endpoint_models import EndpointModels  # noqa: PLC0415 - as above
     from harmonium.model.on_demand import OnDemand  # noqa: PLC0415 - as above
+    from harmonium.model.transitions import Transitions  # noqa: PLC0415 - as above
 
-    if stored is None or study.episodes is None:
+    if stored is None or study.ordered is None:
         return None
     models, names = [], {column.name for column in study.modelled}
     for one in stored:
         own = {column.name for column in one.encoding.modelled}
         require(own - {*one.happened, one.when} == names, "models of endpoints must have the columns of the study")
         parameters, units, generator, spread = read_tensors(dict(one.tensors), one.encoding.layout)
-        require(units is None and generator is None, "models of endpoints have neither covariate units nor a generator")
-        spreading = None if spread is None else OnDemand(made=spread)
-        models.append(EndpointModel(one.scales, StateColumns(one.happened, one.when), one.encoding, parameters, one.training, spreading))
-    return EndpointModels(study.episodes.course, tuple(models))
+        require(units is None, "harmoniums of endpoints have no covariate units")
+        made = (None if own is None else OnDemand(made=own) for own in (spread, generator))
+        models.append(EndpointModel(one.scales, StateColumns(one.happened, one.when), one.encoding, parameters, one.training, *made))
+    return Transitions(study.ordered.graph, tuple(models))

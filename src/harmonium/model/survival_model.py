@@ -161,7 +161,7 @@ class SurvivalModel(Comparing):
     # --- what was learned ---
 
     def transform(self, X: Any, *, given: Any = None) -> Array:
-        """Latent codes: p(h = 1) of every hidden unit (eq. 7), (rows, hidden units); of a mixture, those of all its components."""
+        """Latent codes: p(h = 1) of every hidden unit (eq. 7), (rows, hidden units)."""
         return explanation.codes(self.prognosis(X, given=given))
 
     def receptive_fields(self, X: Any, *, given: Any = None) -> pd.DataFrame:
@@ -270,11 +270,9 @@ class SurvivalModel(Comparing):
         """The paper's W_A, a_A (Bernoulli), W_B, V, a_B, c (times), W_C, a_C, sigma (Gaussian) and b; categories excepted.
 
         All hidden units are there: the prognostic ones first, then those that couple to covariates only. Times are on the scales of
-        ``encoding_``. Of a mixture, the parameters of the component with the largest weight.
+        ``encoding_``.
 
-        Where an endpoint is terminal, they are those of the harmonium of whole event histories: W_B has the durations of
-        ``encoding_.timed`` in the place of endpoints, and W_A ends with the kinds of events of which there are two. If there is a harmonium
-        for each endpoint as well, answers come from these, whose parameters are not shown, and from this one only how missing values are
-        distributed.
+        Where an endpoint is terminal, they are those of the harmonium of covariates; the harmoniums of endpoints are
+        ``fitted.transitions.models``, each with ``parameters`` of its own.
         """
-        return max(self.fitted.components, key=lambda component: component[0])[1].whole_parameters.paper_parameters()
+        return self.fitted.whole_parameters.paper_parameters()

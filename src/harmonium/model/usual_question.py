@@ -15,7 +15,7 @@ __all__ = ["usual_measure", "usual_time", "usual_times"]
 
 def usual_measure(encoding: Encoding) -> Literal["survival", "incidence"]:
     """The probability of no event; of the event, if the model has a terminal endpoint, which may prevent others."""
-    return "survival" if encoding.episodes is None else "incidence"
+    return "survival" if encoding.ordered is None else "incidence"
 
 
 def usual_time(encoding: Encoding, endpoint: Any = None) -> float:

@@ -37,13 +37,13 @@ _WITHIN = between(-1.0, 1.0)
 
 def check_order(fitted: Answering, order: Sequence[str] | None) -> list[str]:
     """Endpoints, the most important first; by default terminal ones come before others."""
-    names, episodes = fitted.encoding.endpoint_names, fitted.encoding.episodes
-    terminal = () if episodes is None else episodes.course.terminal
+    names, ordered = fitted.encoding.endpoint_names, fitted.encoding.ordered
+    terminal = () if ordered is None else ordered.graph.terminal
     found = [order] if isinstance(order, str) else list(order or [*terminal, *(name for name in names if name not in terminal)])
     strangers = [name for name in found if name not in names]
     if strangers or not 1 <= len(set(found)) == len(found) <= 2:
         raise ValueError(f"order must name one or two of the endpoints {', '.join(map(repr, names))}; found {found}")
-    if episodes is not None and len(found) == 2 and (found[0] not in terminal or found[1] in terminal):
+    if ordered is not None and len(found) == 2 and (found[0] not in terminal or found[1] in terminal):
         raise ValueError(f"a terminal endpoint comes first, and one that it may prevent after it; found {found}")
     return found
 
@@ -75,7 +75,7 @@ def win_ratio(
 def _questions(fitted: Answering, order: list[str], until: float) -> list[Question]:
     """Curves of the first endpoint, and of the second while there is no event of the first."""
     times = np.linspace(0.0, until, _N_TIMES + 1)
-    if fitted.encoding.episodes is not None:
+    if fitted.encoding.ordered is not None:
         later: list[Question] = [lambda own: own.survival_without(order[1], times, until=until)]
         return [lambda own: 1.0 - own.cumulative_incidence(order[0], times), *later[: len(order) - 1]]
     later = [lambda own: own.joint_survival({order[0]: [until], order[1]: times})[:, 0, :]]

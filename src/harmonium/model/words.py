@@ -12,7 +12,7 @@ _MOST_ENDPOINTS = 6
 
 def model_words(model: Answering, title: str) -> str:
     """Rows, covariates, endpoints with events, hidden units, and how the fit ended."""
-    encoding, (_, first) = model.encoding, model.components[0]
+    encoding, training = model.encoding, model.training
     unit = f" {encoding.unit}" if encoding.unit else ""
     endpoints = [f"{_observed(own)} until {own.follow_up.last:.4g}{unit}" for own in encoding.endpoints]
     more = len(endpoints) - _MOST_ENDPOINTS
@@ -20,9 +20,9 @@ def model_words(model: Answering, title: str) -> str:
     n_covariates = len(encoding.modelled)
     lines = [
         f"{title}: {model.n_hidden} hidden units and {model.n_covariate_units} of covariates",
-        f"{first.training.n_rows} rows, {n_covariates} covariate{'s' * (n_covariates != 1)}",
+        f"{training.n_rows} rows, {n_covariates} covariate{'s' * (n_covariates != 1)}",
         *shown,
-        f"fit {outcome(first.training.converged)} after {first.training.n_iter} iterations",
+        f"fit {outcome(training.converged)} after {training.n_iter} iterations",
     ]
     return "\n  ".join(lines)
 

@@ -169,8 +169,8 @@ def _groups(frame: Any, by: Any, prognosis: Any, name: str, n_groups: int) -> li
 def refuse_prevented(model: Any, name: str, figure: str) -> None:
     """Refuse a figure that means something else where a terminal event may prevent the endpoint."""
     encoding = getattr(getattr(model, "fitted", None), "encoding", None)
-    episodes = getattr(encoding, "episodes", None)
-    if episodes is not None and episodes.course.may_be_prevented((episodes.course.names.index(name),)):
+    ordered = getattr(encoding, "ordered", None)
+    if ordered is not None and ordered.graph.may_be_prevented((ordered.graph.names.index(name),)):
         raise ValueError(
             f"{name!r} can be prevented by a terminal event, so that {figure} would mislead; draw its incidence (plots.incidence; on "
             "the command line harmonium plot incidence)"

@@ -34,7 +34,7 @@ def method(page: Document, model: Any) -> None:
     fitted = model.fitted
     page.heading("Method and settings")
     by_endpoint = " Predictions come from a harmonium for each endpoint, fitted in the same way; the joint one distributes missing values."
-    each = "" if fitted.endpoint_models is None else by_endpoint
+    each = "" if fitted.transitions is None else by_endpoint
     page.text(
         f"A survival harmonium (harmonium {__version__}): all endpoints and covariates are modelled together by {fitted.n_hidden} hidden "
         f"binary units, and {fitted.n_covariate_units} more that learn how covariates are distributed. Whatever was not observed, because "

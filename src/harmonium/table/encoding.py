@@ -17,17 +17,16 @@ from harmonium.table.column_summary import ColumnSummary
 from harmonium.table.columns import Column, conclude_column, learn_column
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.episodes import Episodes, EpisodeSummary, conclude_episodes, durations_of, kinds_of, summarise_episodes
 from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
 from harmonium.table.learned_endpoint import LearnedEndpoint
 from harmonium.table.numeric_scale import check_numeric_scale
 from harmonium.table.observation import Observation, observation_of
 from harmonium.table.observed import ObservedCounts, observed_counts
+from harmonium.table.ordered_endpoints import OrderedEndpoints, OrderedSummary, conclude_ordered, summarise_ordered
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.subject_rows import check_subjects
 from harmonium.table.time_scale import TimeScale, time_scale_of
-from harmonium.table.unseen_courses import completed
 from harmonium.typing import Array
 
 if TYPE_CHECKING:
@@ -43,13 +42,14 @@ NARROWEST = 1e-9
 class Encoding:
     """What was learned from the training table: roles and encodings of covariates, time scales of endpoints.
 
-    In the layout covariates come first, ordered by unit and name, then the outcomes: the endpoints or, where some of these are terminal,
-    the episodes, first their durations and then their kinds. How subjects were observed is not known of a table that lies elsewhere.
+    In the layout covariates come first, ordered by unit and name, then the endpoints, unless some of these are terminal: then there are
+    covariates alone, and each endpoint has a harmonium and an encoding of its own. How subjects were observed is not known of a table that
+    lies elsewhere.
     """
 
     columns: tuple[Column, ...]
     endpoints: tuple[LearnedEndpoint, ...]
-    episodes: Episodes | None = None
+    ordered: OrderedEndpoints | None = None
     observation: Observation | None = None
     unit: str | None = None
 
@@ -77,7 +77,7 @@ class Encoding:
         roles = dict(roles or {})
         columns, numbers = [], {}
         endpoints: tuple[LearnedEndpoint, ...] = ()
-        episodes: Episodes | None = None
+        ordered: OrderedEndpoints | None = None
         with collecting_problems() as problems:
             with problems.catching():
                 columns_of(frame, list(roles))
@@ -91,9 +91,8 @@ class Encoding:
                         numbers[name] = values
             with problems.catching():
                 endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon, timed=not y.terminal)
-                courses = completed(y, weights)
-                episodes = conclude_episodes(summarise_episodes(courses.y, courses.weights), time_scale, horizon)
-        encoding = cls(tuple(columns), endpoints, episodes, unit=y.unit)
+                ordered = conclude_ordered(summarise_ordered(y, weights), horizon)
+        encoding = cls(tuple(columns), endpoints, ordered, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
         covariates = encoding._encoded(frame, numbers)
         return replace(encoding, observation=observation_of(encoding.modelled, covariates, y, weights.values)), covariates
@@ -108,21 +107,21 @@ class Encoding:
         horizon: float | Mapping[str, float] | None,
         numeric_scale: str = "scores",
         unit: str | None = None,
-        episodes: EpisodeSummary | None = None,
+        ordered: OrderedSummary | None = None,
     ) -> Encoding:
         """As ``learn``, from summaries of a table that lies elsewhere."""
         check_numeric_scale(numeric_scale)
         found: list[Column] = []
         learned: tuple[LearnedEndpoint, ...] = ()
-        durations: Episodes | None = None
+        whole: OrderedEndpoints | None = None
         with collecting_problems() as problems:
             for summary in columns:
                 with problems.catching():
                     found.append(conclude_column(summary, roles.get(summary.name), numeric_scale))
             with problems.catching():
-                learned = conclude_endpoints(endpoints, time_scale, horizon, timed=episodes is None)
-                durations = conclude_episodes(episodes, time_scale, horizon)
-        return cls(tuple(found), learned, durations, unit=unit)
+                learned = conclude_endpoints(endpoints, time_scale, horizon, timed=ordered is None)
+                whole = conclude_ordered(ordered, horizon)
+        return cls(tuple(found), learned, whole, unit=unit)
 
     @cached_property
     def endpoint_names(self) -> tuple[str, ...]:
@@ -144,27 +143,24 @@ class Encoding:
 
     @cached_property
     def layout(self) -> Layout:
-        """Units of the covariates, and of the outcomes: event times or durations, and kinds of events."""
+        """Units of the covariates and, unless these are ordered, of the endpoints."""
         from harmonium.cells import Layout  # noqa: PLC0415 - as above
-        from harmonium.units import Bernoulli, Categorical, TruncatedGamma  # noqa: PLC0415
+        from harmonium.units import TruncatedGamma  # noqa: PLC0415
 
-        n_kinds = () if self.episodes is None else self.episodes.n_kinds
-        kinds = [Bernoulli() if n == 2 else Categorical(n) for n in n_kinds]
-        units = [*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.timed), *kinds]
-        return Layout(units, n_outcomes=len(self.timed) + len(kinds))
+        return Layout([*(column.unit for column in self.modelled), *(TruncatedGamma() for _ in self.timed)], n_outcomes=len(self.timed))
 
     @property
     def timed(self) -> tuple[LearnedEndpoint, ...]:
-        """What is modelled as times: the endpoints, or the durations of episodes."""
-        return self.endpoints if self.episodes is None else self.episodes.durations
+        """Endpoints in the layout."""
+        return self.endpoints if self.ordered is None else ()
 
     def in_training(self) -> Encoding:
         """With the time scales on which parameters are learned."""
         return self.with_timed(tuple(own.in_training() for own in self.timed))
 
     def with_timed(self, timed: tuple[LearnedEndpoint, ...]) -> Encoding:
-        """With other time scales of what is modelled as times."""
-        return replace(self, endpoints=timed) if self.episodes is None else replace(self, episodes=replace(self.episodes, durations=timed))
+        """With other time scales of the endpoints in the layout."""
+        return replace(self, endpoints=timed) if self.ordered is None else self
 
     def column_of(self, endpoint: int) -> int:
         """Place of an endpoint in the layout."""
@@ -198,7 +194,7 @@ class Encoding:
         return out
 
     def times(self, y: Endpoints) -> tuple[Array, Array]:
-        """Bounds of all endpoints, or of durations if these are modelled, on their scales; NaN where nothing is known.
+        """Bounds of all endpoints on their scales; NaN where nothing is known.
 
         An event at time 0 has happened before the first positive time observed in training. Beyond a horizon a censored time is
         event-free almost until there, and an event takes place there. Beyond follow-up, of an event only that is known.
@@ -217,40 +213,28 @@ class Encoding:
 
     def entry(self, y: Endpoints) -> Array:
         """Entry times on the outcomes' scales; 0 where there is none."""
-        times, kinds = self._outcomes(y)
-        entry = [_inside(own.scale.to_unit(times.entry[:, e])) for e, own in enumerate(self.timed)]
-        return np.column_stack([*entry, np.zeros_like(kinds)])
+        entry = [_inside(own.scale.to_unit(y.entry[:, e])) for e, own in enumerate(self.timed)]
+        return np.column_stack([np.empty((len(y.lower), 0)), *entry])
 
     def log_slopes(self, y: Endpoints) -> Array:
         """The sum of the logarithms of the slopes of all scales at events that were seen at a time (eq. 9), for every row."""
-        times, _ = self._outcomes(y)
         slopes = np.zeros(len(y.lower))
         for e, own in enumerate(self.timed):
-            exact = times.event[:, e] & (times.lower[:, e] > 0.0) & own.scale.is_timed(times.lower[:, e])
-            slopes[exact] += own.scale.log_slope(times.lower[exact, e])
+            exact = y.event[:, e] & (y.lower[:, e] > 0.0) & own.scale.is_timed(y.lower[:, e])
+            slopes[exact] += own.scale.log_slope(y.lower[exact, e])
         return slopes
-
-    def _outcomes(self, y: Endpoints) -> tuple[Endpoints, Array]:
-        """What is modelled as times, in the user's unit, and which kinds of events are known, NaN otherwise."""
-        if self.episodes is None:
-            return y, np.empty((len(y.lower), 0))
-        found = self.episodes.histories(y)
-        return durations_of(self.episodes.course, found, y), kinds_of(self.episodes.course, found)
 
     def cells(self, covariates: Array, y: Endpoints | None = None, adjusted: Callable[[Endpoints], Endpoints] | None = None) -> Cells:
         """Cells of encoded covariates, which are not copied, and of outcomes; without ``y`` nothing is known of these.
 
-        ``adjusted`` is applied to what is modelled as times, in the user's unit.
+        ``adjusted`` is applied to the endpoints, in the user's unit.
         """
         from harmonium.cells import Cells  # noqa: PLC0415 - compiled code, which a summary does not need
 
-        if y is None:
+        if y is None or self.ordered is not None:
             nothing = np.broadcast_to(np.nan, (len(covariates), self.layout.n_outcomes))
             return Cells.joined(self.layout, covariates, nothing, nothing)
-        times, kinds = self._outcomes(y)
-        lower, upper = self.times(times if adjusted is None else adjusted(times))
-        if kinds.shape[1]:
-            lower, upper = np.column_stack([lower, kinds]), np.column_stack([upper, kinds])
+        lower, upper = self.times(y if adjusted is None else adjusted(y))
         return Cells.joined(self.layout, covariates, lower, upper)
 
     # --- and back ---
@@ -280,8 +264,8 @@ class Encoding:
         """Until when each endpoint of each subject is followed, or where some are terminal the subject, as in training."""
         observation = self.observation
         probability = rng.random(len(covariates)) if observation is None else observation.probabilities(covariates, rng)
-        if self.episodes is not None:
-            return self.episodes.follow_up.at(probability)
+        if self.ordered is not None:
+            return self.ordered.follow_up.at(probability)
         if observation is None or observation.follow_up is None:
             return np.column_stack([endpoint.follow_up.at(probability) for endpoint in self.endpoints])
         return np.repeat(observation.follow_up.at(probability)[:, None], len(self.endpoints), axis=1)
@@ -291,7 +275,7 @@ class Encoding:
         return {
             "columns": [column.to_dict() for column in self.columns],
             "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
-            "episodes": None if self.episodes is None else self.episodes.to_dict(),
+            "ordered": None if self.ordered is None else self.ordered.to_dict(),
             "observation": None if self.observation is None else self.observation.to_dict(),
             "unit": self.unit,
         }
@@ -307,9 +291,9 @@ class Encoding:
             for own, times in zip(stored["endpoints"], event_times, strict=True)
         )
         names = tuple(endpoint.name for endpoint in endpoints)
-        episodes = None if stored["episodes"] is None else Episodes.from_dict(stored["episodes"], names)
+        ordered = None if stored["ordered"] is None else OrderedEndpoints.from_dict(stored["ordered"], names)
         observation = None if stored["observation"] is None else Observation.from_dict(stored["observation"])
-        return cls(columns, endpoints, episodes, observation, stored.get("unit"))
+        return cls(columns, endpoints, ordered, observation, stored.get("unit"))
 
 
 def event_position(position: Array) -> Array:

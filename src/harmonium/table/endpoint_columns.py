@@ -241,7 +241,7 @@ class EndpointReader:
 
 def _ends_of(encoding: Encoding, names: Collection[str]) -> tuple[str, ...]:
     """Terminal endpoints of a model, those of them that a table has."""
-    return () if encoding.episodes is None else tuple(name for name in encoding.episodes.course.terminal if name in names)
+    return () if encoding.ordered is None else tuple(name for name in encoding.ordered.graph.terminal if name in names)
 
 
 def _codes(series: pd.Series, definition: _Definition) -> pd.Series:

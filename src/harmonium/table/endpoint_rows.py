@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonium.table.course import Course
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories
+from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array, Integers
 
 __all__ = ["EndpointRows", "endpoint_rows"]
@@ -51,7 +51,7 @@ class EndpointRows:
     times: Endpoints
 
 
-def endpoint_rows(course: Course, found: Histories, y: Endpoints, endpoint: int) -> EndpointRows:
+def endpoint_rows(graph: StateGraph, found: Histories, y: Endpoints, endpoint: int) -> EndpointRows:
     """The table of one endpoint of courses that were seen to their end, or until some time.
 
     Examples
@@ -59,26 +59,26 @@ def endpoint_rows(course: Course, found: Histories, y: Endpoints, endpoint: int)
     Recurrence at 8 and alive at 12; dead at 9 without recurrence:
 
     >>> from harmonium.table.histories import histories_of
-    >>> course = Course(("recurrence", "death"), ("death",))
-    >>> y = Endpoints(course.names, np.array([[8.0, 12.0], [9.0, 9.0]]), np.array([[8.0, np.inf], [np.inf, 9.0]]), np.zeros((2, 2)))
-    >>> death = endpoint_rows(course, histories_of(course, y), y, 1)
+    >>> graph = StateGraph(("recurrence", "death"), ("death",))
+    >>> y = Endpoints(graph.names, np.array([[8.0, 12.0], [9.0, 9.0]]), np.array([[8.0, np.inf], [np.inf, 9.0]]), np.zeros((2, 2)))
+    >>> death = endpoint_rows(graph, histories_of(graph, y), y, 1)
     >>> np.column_stack([death.rows, death.state, death.times.lower, death.times.upper])
     array([[ 0.,  0.,  8., inf],
            [ 1.,  0.,  9.,  9.],
            [ 0.,  1.,  4., inf]])
     """
-    parts = [_in_state(course, found, endpoint, state) for state in course.states if endpoint in course.options(state)]
+    parts = [_in_state(graph, found, endpoint, state) for state in graph.states if endpoint in graph.options(state)]
     rows, state, entered, lower, upper = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     entry = np.where(state == 0, y.entry.max(axis=1)[rows], 0.0)
-    times = Endpoints((course.names[endpoint],), lower[:, None], upper[:, None], np.minimum(entry, lower)[:, None])
+    times = Endpoints((graph.names[endpoint],), lower[:, None], upper[:, None], np.minimum(entry, lower)[:, None])
     return EndpointRows(endpoint, rows, state, entered, times)
 
 
-def _in_state(course: Course, found: Histories, endpoint: int, state: int) -> tuple[Integers, Integers, Array, Array, Array]:
+def _in_state(graph: StateGraph, found: Histories, endpoint: int, state: int) -> tuple[Integers, Integers, Array, Array, Array]:
     """Rows, state, when it was entered, and bounds of the time until the endpoint, of all subjects who have been in a state."""
     left, step = np.nonzero(found.source == state)
     kind = found.kind[left, step]
-    ended = np.isin(kind, [course.names.index(name) for name in course.terminal])
+    ended = np.isin(kind, [graph.names.index(name) for name in graph.terminal])
     start, lower, upper = (bound[left, step] for bound in (found.origin, found.lower, found.upper))
     last = np.where(kind == endpoint, lower, np.where(ended, lower, upper))
     first = np.where(kind == endpoint, upper, np.inf)

@@ -2,9 +2,9 @@
 
 Rules where bounds of single endpoints do not say it exactly:
 
-* A passing event between two times is a step in that interval; what follows is counted from its end, when the event was known.
+* A intermediate event between two times is a step in that interval; what follows is counted from its end, when the event was known.
 * If one endpoint was followed for a shorter time than the others, nothing is known of the course beyond that time, but that the subject
-  was alive, or dead, later; in training see :mod:`harmonium.table.unseen_courses`.
+  was alive, or dead, later; in training see :mod:`harmonium.table.possible_histories`.
 * A terminal event between two times with nothing else seen came without any other.
 """
 
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonium.errors import TableError
-from harmonium.table.course import Course
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.relations import at_or_after, order_problems
+from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array, Integers
 
 __all__ = ["Histories", "histories_of"]
@@ -63,23 +63,23 @@ class Histories:
         return Histories(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
-def histories_of(course: Course, y: Endpoints) -> Histories:
+def histories_of(graph: StateGraph, y: Endpoints) -> Histories:
     """Read the course of every row from its endpoints, which must be in the course's order.
 
     Examples
     --------
     Recurrence at 8 and alive at 12; dead at 9 without recurrence:
 
-    >>> course = Course(("recurrence", "death"), ("death",))
+    >>> graph = StateGraph(("recurrence", "death"), ("death",))
     >>> lower, upper = np.array([[8.0, 12.0], [9.0, 9.0]]), np.array([[8.0, np.inf], [np.inf, 9.0]])
-    >>> found = histories_of(course, Endpoints(course.names, lower, upper, np.zeros((2, 2))))
+    >>> found = histories_of(graph, Endpoints(graph.names, lower, upper, np.zeros((2, 2))))
     >>> found.state, found.ended, found.until
     (array([1, 0]), array([-1,  1]), array([12.,  9.]))
     """
-    problems = order_problems(course.names, y.lower, y.upper, y.entry, course.terminal)
+    problems = order_problems(graph.names, y.lower, y.upper, y.entry, graph.terminal)
     if problems:
         raise TableError(problems)
-    n, n_steps = len(y.lower), len(course.passing) + 1
+    n, n_steps = len(y.lower), len(graph.intermediate) + 1
     origin, lower, upper = (np.full((n, n_steps), np.nan) for _ in range(3))
     source, kind = (np.full((n, n_steps), -1, dtype=np.int64) for _ in range(2))
     state, ended = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
@@ -88,7 +88,7 @@ def histories_of(course: Course, y: Endpoints) -> Histories:
         nothing_more = active.copy()
         for number in np.unique(state[active]):
             rows = np.flatnonzero(active & (state == number))
-            chosen, certain = _next_events(course, y, rows, int(number))
+            chosen, certain = _next_events(graph, y, rows, int(number))
             rows, chosen = rows[certain], chosen[certain]
             nothing_more[rows] = False
             origin[rows, step], source[rows, step], kind[rows, step] = entered[rows], number, chosen
@@ -96,32 +96,32 @@ def histories_of(course: Course, y: Endpoints) -> Histories:
             entered[rows] = y.upper[rows, chosen]
             for e in np.unique(chosen):
                 here = rows[chosen == e]
-                if course.is_terminal(int(e)):
+                if graph.is_terminal(int(e)):
                     ended[here] = e
                 else:
-                    state[here] = course.after(int(number), int(e))
+                    state[here] = graph.after(int(number), int(e))
         active &= ~nothing_more & (ended < 0)
-    until, alive, dead, cause = _now(course, y, state, ended, entered)
+    until, alive, dead, cause = _now(graph, y, state, ended, entered)
     return Histories(origin, lower, upper, source, kind, state, ended, entered, until, alive, dead, cause)
 
 
-def _next_events(course: Course, y: Endpoints, rows: Integers, state: int) -> tuple[Integers, Array]:
+def _next_events(graph: StateGraph, y: Endpoints, rows: Integers, state: int) -> tuple[Integers, Array]:
     """The event that ends a state in each row, and whether it certainly came next."""
-    options = np.array(course.options(state))
+    options = np.array(graph.options(state))
     own = y.upper[np.ix_(rows, options)]
-    chosen = options[np.argmin(own, axis=1)]  # passing events come first, also at the same time
+    chosen = options[np.argmin(own, axis=1)]  # intermediate events come first, also at the same time
     found = np.isfinite(own.min(axis=1))
     start = y.lower[rows, chosen]
     certain = found
     for e in options:
-        if not course.is_terminal(int(e)):
+        if not graph.is_terminal(int(e)):
             certain = certain & ((chosen == e) | at_or_after(y.lower[rows, e], start))
     return chosen, certain
 
 
-def _now(course: Course, y: Endpoints, state: Integers, ended: Integers, entered: Array) -> tuple[Array, Array, Array, Integers]:
+def _now(graph: StateGraph, y: Endpoints, state: Integers, ended: Integers, entered: Array) -> tuple[Array, Array, Array, Integers]:
     """Until when rows are known to be in their state, to be alive, and when they were known to be dead."""
-    ends = [course.names.index(name) for name in course.terminal]
+    ends = [graph.names.index(name) for name in graph.terminal]
     dead, cause = np.full(len(state), np.inf), np.full(len(state), -1, dtype=np.int64)
     for e in ends:
         own = (ended < 0) & (y.upper[:, e] < dead)
@@ -130,8 +130,8 @@ def _now(course: Course, y: Endpoints, state: Integers, ended: Integers, entered
     until = alive.copy()
     for number in np.unique(state):
         rows = state == number
-        for e in course.options(int(number)):
-            if not course.is_terminal(e):
+        for e in graph.options(int(number)):
+            if not graph.is_terminal(e):
                 until[rows] = np.minimum(until[rows], y.lower[rows, e])
     until = np.maximum(until, np.maximum(entered, y.entry.max(axis=1)))
     return np.where(ended < 0, until, entered), np.where(ended < 0, np.maximum(alive, until), entered), dead, cause

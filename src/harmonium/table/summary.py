@@ -52,7 +52,7 @@ def median_follow_up(encoding: Encoding, endpoint: LearnedEndpoint) -> float:
     Where an endpoint is terminal, it is that of the subjects, the same for all endpoints: a death does not end the follow-up of recurrence,
     after it there is nothing left to follow.
     """
-    return (endpoint if encoding.episodes is None else encoding.episodes).follow_up.median
+    return (endpoint if encoding.ordered is None else encoding.ordered).follow_up.median
 
 
 def words_of_column(column: Column) -> str:

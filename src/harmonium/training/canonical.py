@@ -85,6 +85,17 @@ class CanonicalForm:
         subjects = None if objective.subjects is None else objective.subjects[self.rows]
         return WeightedObjective(recorded, entry, objective.conditional, objective.weights[self.rows], subjects)
 
+    def rows_to_table(self, objective: WeightedObjective) -> WeightedObjective:
+        """Other rows that are written in this form, in the table's own."""
+        cells = objective.recorded
+        covariates = np.empty((cells.n_rows, len(self.signs)))
+        for column, (levels, sign) in enumerate(zip(self.levels, self.signs, strict=True)):
+            values = cells.column(column)[0]
+            covariates[:, column] = sign * values if levels is None else _recoded(values, np.argsort(levels))
+        place = np.argsort(self.outcomes)
+        lower, upper = (table[:, place] for table in cells.outcomes)
+        return replace(objective, recorded=Cells.joined(self.layout, covariates, lower, upper), entry=objective.entry[:, place])
+
     def from_table(self, parameters: Parameters) -> Parameters:
         """Parameters of the table's own form, in this one."""
         place, sign, flipped = self._statistics()
@@ -183,7 +194,7 @@ def _later(lower: Array, upper: Array) -> Array:
 
 
 def _order_of_outcomes(layout: Layout, lower: Array, upper: Array, weights: Array) -> Integers:
-    """Endpoints in the order of their times; other outcomes, and episodes, whose order means something, stay where they are."""
+    """Endpoints in the order of their times; other outcomes, whose order means something, stay where they are."""
     order = np.arange(layout.n_outcomes)
     units = layout.units[layout.outcomes]
     if any(unit.discrete or unit != units[0] for unit in units):

@@ -22,9 +22,11 @@ from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 from harmonium.training.statistics import StatisticsSummary
 from harmonium.typing import Array
 
-__all__ = ["MOST_UNITS", "fit_covariate_units", "number_of_units"]
+__all__ = ["MOST_UNITS", "PRECISION", "fit_covariate_units", "number_of_units"]
 
-_PRECISION = 2.0  # of the prior on couplings, in effects of a standard deviation
+PRECISION = 2.0
+"""Of the prior on couplings, in effects of a standard deviation."""
+
 _MAX_ITER = 300
 _TOL = 1e-5  # relative change of the objective at which the optimiser stops
 _FLAT = 1e-6  # projected gradient at which it does
@@ -58,7 +60,9 @@ def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS, 
     return max(0, asked)
 
 
-def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: int, start: CovariateUnits | None = None) -> CovariateUnits:
+def fit_covariate_units(
+    objective: Objective, parameters: Parameters, n_units: int, start: CovariateUnits | None = None, precision: float = PRECISION
+) -> CovariateUnits:
     """Maximise the joint likelihood of a table over the covariates' biases and the covariate units.
 
     Parameters
@@ -69,15 +73,17 @@ def fit_covariate_units(objective: Objective, parameters: Parameters, n_units: i
         The prognostic part, which stays as it is.
     n_units : int
     start : CovariateUnits, optional
-        Where to begin.
+        Where to begin; as many units.
+    precision : float
+        Of the prior on couplings.
     """
     recorded, weights = objective.recorded, objective.row_weights
     late = objective.entry.any()
     free = conditioned_cells(recorded, objective.entry).freeing_covariates() if late else Cells.all_free(recorded.layout)
     total = CovariateSum(parameters, recorded, free, weights, weights if late else np.array([weights.sum()]))
-    own = covariate_cells(recorded)
+    own, n_units = covariate_cells(recorded), n_units if start is None else start.n_units
     coordinates = Coordinates.of_statistics(own.layout, StatisticsSummary.of(own, objective.subjects), n_units, 0.0)
-    problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, _PRECISION))
+    problem = PenalisedLikelihood(total, coordinates, objective.n_subjects, prior_precisions(coordinates, precision))
     natural = _start(objective, coordinates, parameters) if start is None else Natural(start.bias, start.coupling, start.hidden_bias, 0.0)
     with one_thread():
         result = descended(problem, coordinates.from_natural(natural), _MAX_ITER, _TOL, flat=_FLAT)

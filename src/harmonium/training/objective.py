@@ -17,7 +17,7 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.training.coordinates import Coordinates
 from harmonium.training.samples import Drawn, count_kinds, draw, row_weights
 from harmonium.training.statistics import StatisticsSummary
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
 __all__ = [
     "MOST_REPRESENTATIVE",
@@ -221,6 +221,8 @@ class WeightedObjective(Objective):
     subjects : ndarray of shape (n_rows,), optional
         For how many subjects each stands by the user's word: what means, scales and numbers of rows are weighted with. By default, and
         where a sample stands for a table without weights, for one each.
+    subject : ndarray of int, optional
+        Where rows are what subjects may be, or several belong to one: whose each is. By default every row is a subject.
 
     Examples
     --------
@@ -232,6 +234,7 @@ class WeightedObjective(Objective):
 
     weights: Array
     subjects: Array | None = None
+    subject: Integers | None = None
 
     @property
     def row_weights(self) -> Array:

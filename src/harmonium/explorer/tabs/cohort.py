@@ -23,7 +23,7 @@ def layout(model: Any, schema: Schema) -> html.Div:
     unit = f" ({schema.unit})" if schema.unit else ""
     first, *others = schema.endpoints
     example = "; ".join(f"{short(name)}=months,seen" for name in (first, *others[:1]))
-    what = "Survival" if schema.course is None else "Incidence and states"
+    what = "Survival" if schema.graph is None else "Incidence and states"
     return html.Div(
         [
             html.H2("Many patients"),

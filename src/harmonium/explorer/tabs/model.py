@@ -13,7 +13,7 @@ from harmonium.explorer.controls import attributes, graph, table
 from harmonium.explorer.figures import fields_figure
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient
-from harmonium.table.course import Course
+from harmonium.table.state_graph import StateGraph
 from harmonium.table.summary import median_follow_up, words_of_column
 
 __all__ = ["layout"]
@@ -109,8 +109,8 @@ def _score(value: float) -> str:
 
 
 def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
-    if schema.course is not None:
-        return _cross_ratios(model, schema.course, nobody)
+    if schema.graph is not None:
+        return _cross_ratios(model, schema.graph, nobody)
     if len(schema.endpoints) < 2:
         return html.Div()
     several = nobody.loc[[0] * _N_SAME].reset_index(drop=True)  # states of large models are drawn, one for each row, and compared in pairs
@@ -122,11 +122,11 @@ def _dependence(model: Any, schema: Schema, nobody: Any) -> html.Div:
     )
 
 
-def _cross_ratios(model: Any, course: Course, nobody: Any) -> html.Div:
+def _cross_ratios(model: Any, graph: StateGraph, nobody: Any) -> html.Div:
     """How those fare who had an event, and those who had none; where an event ends the other's follow-up, there is no Kendall's tau."""
     tables = []
-    for event in course.passing:
-        for endpoint in course.terminal:
+    for event in graph.intermediate:
+        for endpoint in graph.terminal:
             found = model.cross_ratio(nobody[:1], event, endpoint)
             rows = [[f"{time:.3g}", *(f"{value:.2f}" for value in row)] for time, row in zip(found.index, found.to_numpy(), strict=True)]
             head = [f"{short(event)} at", "survival after", "without", "ratio of hazards"]

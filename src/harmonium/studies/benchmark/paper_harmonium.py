@@ -13,8 +13,8 @@ from harmonium.engine.axes import admitted_levels
 from harmonium.engine.choice_of_method import SAMPLE
 from harmonium.engine.parameters import Parameters
 from harmonium.estimator import SurvivalHarmonium
+from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.integrated_rows import IntegratedRows
-from harmonium.model.model_prognosis import ModelPrognosis
 from harmonium.studies.benchmark.rival import Prediction, Rival, Settings, log_uniform
 from harmonium.training.contrastive import Contrastive
 from harmonium.typing import Array, Booleans, Integers
@@ -79,9 +79,10 @@ def _survival(model: SurvivalHarmonium, X: pd.DataFrame, times: Array, given: An
     prognosis = model.prognosis(X, given=given)
     if model.fitted.n_hidden < _INTEGRATED_FROM:
         return prognosis.survival(None, times), 0
-    assert isinstance(prognosis, ModelPrognosis)
-    encoding = prognosis.encoding
-    alive, could = integrated_survival(prognosis.parameters, prognosis.cells, encoding.column_of(0), encoding.scales[0].to_unit(times))
+    answerer = prognosis.answerer
+    assert isinstance(answerer, CellAnswers)
+    encoding = answerer.encoding
+    alive, could = integrated_survival(answerer.parameters, answerer.cells, encoding.column_of(0), encoding.scales[0].to_unit(times))
     left = np.flatnonzero(~could)
     if not left.size:
         return alive, 0

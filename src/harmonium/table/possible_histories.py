@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from harmonium.errors import TableError
-from harmonium.table.course import Course
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories, histories_of
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
+from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array, Booleans, Integers
 
 __all__ = ["Completed", "PossibleHistories", "Rule", "completed", "possible_histories"]
@@ -37,7 +37,7 @@ _SHORT = 0.01  # of the longest follow-up: a time that was not seen and is short
 _LEAST = 0.02  # share of a course that is thought of
 _LONGER = 1e-6  # relative: how much longer a subject must have been followed than an event of its
 _N_PIECES = 3  # of a hazard, with as many events each; with six, simulations from which none is whole go astray (docs/decisions)
-_FEWEST = 5  # courses with a terminal event and no passing one that are known, so that others may be hard to tell; or that are not
+_FEWEST = 5  # courses with a terminal event and no intermediate one that are known, so that others may be hard to tell; or that are not
 _GAP = 0.05  # of mean follow-up, between last visits and terminal events: beyond, without these, simulations are off by more than .02
 _MOST_ROUNDS = 500
 _SETTLED = 1e-4  # change of a share from which on rounds end
@@ -80,15 +80,15 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
     same = Completed(np.arange(n_rows), y, weights)
     if not y.terminal:
         return same
-    course = Course(y.names, y.terminal)
-    found = histories_of(course, y)
+    graph = StateGraph(y.names, y.terminal)
+    found = histories_of(graph, y)
     events = [name for e, name in enumerate(y.names) if np.isfinite(y.upper[:, e]).any()]  # one that was never seen is not thought of
-    possible = possible_histories(course, y, found, Rule.of_middles(_N_TIMES), events)
+    possible = possible_histories(graph, y, found, Rule.of_middles(_N_TIMES), events)
     if possible.rows.size == n_rows and possible.y is y:
         return same
-    _refuse_if_nobody_can_tell(course, y, found)
+    _refuse_if_nobody_can_tell(graph, y, found)
     own = np.ones(n_rows) if weights.values is None else weights.values
-    share = _shares(course, possible, own)
+    share = _shares(graph, possible, own)
     order = np.lexsort([-share, possible.rows])
     kept = order[share[order] > 0.0]
     if whole:
@@ -98,14 +98,14 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
     return Completed(possible.rows[kept], possible.y.part(kept), weights)
 
 
-def possible_histories(course: Course, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> PossibleHistories:
+def possible_histories(graph: StateGraph, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> PossibleHistories:
     """All that rows may have had; one for each if all of them were seen.
 
     ``rule`` says at which times events may have come that were not seen, and ``events`` which.
     """
     n_rows = len(y.lower)
     parts = [
-        own for own in (*_between_visits(course, y, found, rule), *_after_the_last_visit(course, y, found, rule, events)) if own.rows.size
+        own for own in (*_between_visits(graph, y, found, rule), *_after_the_last_visit(graph, y, found, rule, events)) if own.rows.size
     ]
     if not parts:
         return PossibleHistories(np.arange(n_rows), y, np.zeros(n_rows))
@@ -151,8 +151,8 @@ class PossibleHistories:
         return cls(np.concatenate([own.rows for own in parts]), y, np.concatenate([own.log_width for own in parts]))
 
 
-def _passing(course: Course, state: int) -> list[int]:
-    return [endpoint for endpoint in course.options(state) if not course.is_terminal(endpoint)]
+def _intermediate(graph: StateGraph, state: int) -> list[int]:
+    return [endpoint for endpoint in graph.options(state) if not graph.is_terminal(endpoint)]
 
 
 def _longest(y: Endpoints) -> float:
@@ -169,9 +169,9 @@ def _times(y: Endpoints, begin: Array, end: Array, rule: Rule) -> Iterator[tuple
         yield chosen, begin[chosen] + at * width, own * width
 
 
-def _between_visits(course: Course, y: Endpoints, found: Histories, rule: Rule) -> Iterator[PossibleHistories]:
-    """Of rows with a passing event between two times, of which the course is known from there on."""
-    for e in (course.names.index(name) for name in course.passing):
+def _between_visits(graph: StateGraph, y: Endpoints, found: Histories, rule: Rule) -> Iterator[PossibleHistories]:
+    """Of rows with a intermediate event between two times, of which the course is known from there on."""
+    for e in (graph.names.index(name) for name in graph.intermediate):
         between = np.isfinite(y.upper) & (y.upper > y.lower)
         only = between[:, e] & (between.sum(axis=1) == 1) & (found.kind == e).any(axis=1)
         rows = np.flatnonzero(only & ((found.ended >= 0) | (np.minimum(found.alive, found.dead) <= found.until * (1.0 + _LONGER))))
@@ -181,29 +181,31 @@ def _between_visits(course: Course, y: Endpoints, found: Histories, rule: Rule) 
             yield PossibleHistories(rows[chosen], own, np.log(width))
 
 
-def _after_the_last_visit(course: Course, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> Iterator[PossibleHistories]:
+def _after_the_last_visit(
+    graph: StateGraph, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]
+) -> Iterator[PossibleHistories]:
     """Of rows of which something is known beyond the time until which they were in their state, and no event between two times."""
     end = np.minimum(found.alive, found.dead)
     unseen = (found.ended < 0) & (end > found.until * (1.0 + _LONGER))
-    for state in course.states:
-        for endpoint in _passing(course, state):
+    for state in graph.states:
+        for endpoint in _intermediate(graph, state):
             unseen &= (found.state != state) | np.isinf(y.upper[:, endpoint])
     if unseen.any():
         rows = np.flatnonzero(unseen)
-        yield PossibleHistories(rows, _nothing_passed(course, y, rows, end[rows]), np.zeros(rows.size))
-    for state in course.states:
-        for e in (e for e in _passing(course, state) if course.names[e] in events):
+        yield PossibleHistories(rows, _nothing_passed(graph, y, rows, end[rows]), np.zeros(rows.size))
+    for state in graph.states:
+        for e in (e for e in _intermediate(graph, state) if graph.names[e] in events):
             rows = np.flatnonzero(unseen & (found.state == state) & (y.lower[:, e] < end))
             for chosen, at, width in _times(y, y.lower[rows, e], end[rows], rule):
-                own = _nothing_passed(course, y, rows[chosen], end[rows[chosen]])
+                own = _nothing_passed(graph, y, rows[chosen], end[rows[chosen]])
                 own.lower[:, e] = own.upper[:, e] = at
                 yield PossibleHistories(rows[chosen], own, np.log(width))
 
 
-def _nothing_passed(course: Course, y: Endpoints, rows: Integers, end: Array) -> Endpoints:
-    """Rows in which no passing event is left to come until the last that is known of them."""
+def _nothing_passed(graph: StateGraph, y: Endpoints, rows: Integers, end: Array) -> Endpoints:
+    """Rows in which no intermediate event is left to come until the last that is known of them."""
     out = y.part(rows)
-    for e in (course.names.index(name) for name in course.passing):
+    for e in (graph.names.index(name) for name in graph.intermediate):
         open_ended = np.isinf(out.upper[:, e])
         out.lower[open_ended, e] = np.maximum(out.lower[open_ended, e], end[open_ended])
     return out
@@ -212,9 +214,9 @@ def _nothing_passed(course: Course, y: Endpoints, rows: Integers, end: Array) ->
 # --- how likely each is ---
 
 
-def _shares(course: Course, possible: PossibleHistories, weights: Array) -> Array:
+def _shares(graph: StateGraph, possible: PossibleHistories, weights: Array) -> Array:
     """Which share of its row each course has; a row whose courses all seem impossible is shared out evenly."""
-    stays, row, n_rows = _Stays.of(course, possible.y), possible.rows, weights.size
+    stays, row, n_rows = _Stays.of(graph, possible.y), possible.rows, weights.size
     share = 1.0 / np.bincount(row, minlength=n_rows)[row]
     for _ in range(_MOST_ROUNDS):
         ln = possible.log_width + stays.log_likelihoods(weights[row] * share)
@@ -228,20 +230,20 @@ def _shares(course: Course, possible: PossibleHistories, weights: Array) -> Arra
     return np.asarray(share / np.bincount(row, share, n_rows)[row])
 
 
-def _refuse_if_nobody_can_tell(course: Course, y: Endpoints, found: Histories) -> None:
-    """Refuse a table that says too little about terminal events without a passing one."""
+def _refuse_if_nobody_can_tell(graph: StateGraph, y: Endpoints, found: Histories) -> None:
+    """Refuse a table that says too little about terminal events without a intermediate one."""
     known = int(((found.ended >= 0) & (found.state == 0)).sum())
-    unseen = (found.ended < 0) & (found.state == 0) & np.isfinite(found.dead) & np.isinf(y.upper[:, _passing(course, 0)]).all(axis=1)
-    looked_for = np.isfinite(y.upper[:, _passing(course, 0)]).any()
+    unseen = (found.ended < 0) & (found.state == 0) & np.isfinite(found.dead) & np.isinf(y.upper[:, _intermediate(graph, 0)]).all(axis=1)
+    looked_for = np.isfinite(y.upper[:, _intermediate(graph, 0)]).any()
     gap = float((found.dead - found.until)[unseen].mean() / np.minimum(found.alive, found.dead).mean()) if unseen.any() else 0.0
     if known >= _FEWEST or unseen.sum() < _FEWEST or not looked_for or gap <= _GAP:
         return
-    passing, terminal = " or ".join(map(repr, course.passing)), " or ".join(map(repr, course.terminal))
+    intermediate, terminal = " or ".join(map(repr, graph.intermediate)), " or ".join(map(repr, graph.terminal))
     raise TableError(
-        f"whether {passing} came before {terminal} cannot be told from this table: of {int(unseen.sum()) + known} rows with {terminal} and "
-        f"no {passing} until the last visit, {known} are known to have had none, and the time between the last visit and {terminal} is too "
-        f"long for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {passing} was looked for until "
-        f"{terminal} and not found (the time of {terminal} is then the lower bound of {passing}), or visits at shorter intervals. "
+        f"whether {intermediate} came before {terminal} cannot be told from this table: of {int(unseen.sum()) + known} rows with {terminal} and "
+        f"no {intermediate} until the last visit, {known} are known to have had none, and the time between the last visit and {terminal} is too "
+        f"long for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {intermediate} was looked for until "
+        f"{terminal} and not found (the time of {terminal} is then the lower bound of {intermediate}), or visits at shorter intervals. "
         "Otherwise leave out one of them, or terminal="
     )
 
@@ -266,18 +268,18 @@ class _Stays:
     """
 
     n_courses: int
-    course: Integers
+    graph: Integers
     transition: Integers
     happened: Booleans
     exposure: Array
     piece: Integers
 
     @classmethod
-    def of(cls, course: Course, y: Endpoints) -> _Stays:
+    def of(cls, graph: StateGraph, y: Endpoints) -> _Stays:
         """Of all courses."""
-        owner, state, kind, begin, end = _stays(course, y)
+        owner, state, kind, begin, end = _stays(graph, y)
         parts = []
-        for number, (s, e) in enumerate(course.transitions):
+        for number, (s, e) in enumerate(graph.transitions):
             own = np.flatnonzero(state == s)
             happened = kind[own] == e
             ends = end[own][happened] if happened.any() else end[own]
@@ -289,7 +291,7 @@ class _Stays:
 
     def log_likelihoods(self, weights: Array) -> Array:
         """Of all courses, by the hazards that courses with these weights have."""
-        own, size = weights[self.course], (int(self.transition.max()) + 1) * _N_PIECES
+        own, size = weights[self.graph], (int(self.transition.max()) + 1) * _N_PIECES
         events = np.bincount(self.transition * _N_PIECES + self.piece, own * self.happened, size).reshape(-1, _N_PIECES)
         time = np.column_stack([np.bincount(self.transition, own * spent, len(events)) for spent in self.exposure.T])
         total, spent = events.sum(axis=1, keepdims=True), time.sum(axis=1, keepdims=True)
@@ -297,12 +299,12 @@ class _Stays:
             hazards = np.where((total > 0.0) & (spent > 0.0), (events + 1.0) / (time + spent / total), 0.0)
             ln = np.where(self.happened, np.log(hazards[self.transition, self.piece]), 0.0)
         ln -= (self.exposure * hazards[self.transition]).sum(axis=1)
-        return np.asarray(np.bincount(self.course, ln, self.n_courses), dtype=np.float64)
+        return np.asarray(np.bincount(self.graph, ln, self.n_courses), dtype=np.float64)
 
 
-def _stays(course: Course, y: Endpoints) -> tuple[Integers, Integers, Integers, Array, Array]:
+def _stays(graph: StateGraph, y: Endpoints) -> tuple[Integers, Integers, Integers, Array, Array]:
     """Whose stays there are, in which states, which event ended each, -1 if none, and from when to when, since the state was entered."""
-    found, entry = histories_of(course, y), y.entry.max(axis=1)
+    found, entry = histories_of(graph, y), y.entry.max(axis=1)
     left, step = np.nonzero(found.source >= 0)
     here = np.flatnonzero(found.ended < 0)
     owner, state = np.concatenate([left, here]), np.concatenate([found.source[left, step], found.state[here]])

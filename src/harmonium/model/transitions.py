@@ -1,4 +1,4 @@
-"""Harmoniums of all endpoints, one for each: what predicts event histories of subjects whose covariates are all known."""
+"""Harmoniums of all endpoints, one for each: transitions between the states of an event history, given covariates."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.spread import moved
-from harmonium.table.course import Course
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.histories import Histories, histories_of
+from harmonium.table.histories import Histories
+from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array
 
-__all__ = ["EndpointModels"]
+__all__ = ["Transitions"]
 
 
 @dataclass(frozen=True, eq=False)
-class EndpointModels:
-    """One model for each endpoint of a course, in its order.
+class Transitions:
+    """One harmonium for each endpoint, in the order of the state graph.
 
     Attributes
     ----------
-    course : Course
+    graph : StateGraph
     models : tuple of EndpointModel
     by_state : mapping
         Models of single states that differ from these, by endpoint and state: while it is asked how far answers move if only those do.
     """
 
-    course: Course
+    graph: StateGraph
     models: tuple[EndpointModel, ...]
     by_state: Mapping[tuple[int, int], EndpointModel] = field(default_factory=dict)
 
@@ -45,28 +45,24 @@ class EndpointModels:
         found = [model.training.converged for model in self.models]
         return None if None in found else all(found)
 
-    def moved(self, endpoint: int, state: int | None, step: Array) -> EndpointModels:
+    def moved(self, endpoint: int, state: int | None, step: Array) -> Transitions:
         """With parameters of one endpoint, or those in one state alone, that are further along by a step."""
         model = self.models[endpoint]
         return self._with(endpoint, state, replace(model, parameters=moved(model.parameters, step)))
 
-    def hurried(self, endpoint: int, state: int | None, hazard_ratio: float) -> EndpointModels:
+    def hurried(self, endpoint: int, state: int | None, hazard_ratio: float) -> Transitions:
         """With a factor of the hazard of an endpoint, or that in one state alone."""
         return self._with(endpoint, state, replace(self.models[endpoint], hazard_ratio=hazard_ratio))
 
-    def _with(self, endpoint: int, state: int | None, other: EndpointModel) -> EndpointModels:
+    def _with(self, endpoint: int, state: int | None, other: EndpointModel) -> Transitions:
         if state is not None:
             return replace(self, by_state={(endpoint, state): other})
         return replace(self, models=tuple(other if e == endpoint else own for e, own in enumerate(self.models)))
 
-    def histories(self, y: Endpoints) -> Histories:
-        """What is known of each row's course."""
-        return histories_of(self.course, y)
-
     def log_likelihood(self, encoding: Encoding, covariates: Array, y: Endpoints, known: Histories) -> Array:
-        """Ln p of the course of every row given its covariates, in the user's unit of time; of courses that are known."""
+        """Ln p of the event history of every row given its covariates, in the user's unit of time; of histories that are known."""
         out = np.zeros(len(covariates))
         for e, model in enumerate(self.models):
-            own = endpoint_rows(self.course, known, y, e)
+            own = endpoint_rows(self.graph, known, y, e)
             np.add.at(out, own.rows, model.log_likelihood(encoding, covariates, own))
         return out

@@ -1,0 +1,254 @@
+"""Answers of one harmonium of all endpoints: averages over its hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from harmonium.cells import Cells
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
+from harmonium.engine.parameters import Parameters
+from harmonium.model.completions import Completions
+from harmonium.model.deviations import Movable, Question, deviations_along, linear_along
+from harmonium.model.finding import FoundRows, find_rows
+from harmonium.model.hidden import Answer, stacked
+from harmonium.model.on_demand import OnDemand
+from harmonium.model.quantiles import invert_survival
+from harmonium.model.restricted_mean import restricted_mean
+from harmonium.model.rows import Rows
+from harmonium.model.spread import Spread, moved
+from harmonium.table.encoding import Encoding, event_position
+from harmonium.table.endpoints import Endpoints
+from harmonium.typing import Array, Booleans, Integers
+
+__all__ = ["CellAnswers"]
+
+Places = tuple[int, ...]
+
+
+class CellAnswers:
+    """An :class:`~harmonium.model.prognosis.Answerer` by hidden states, which are found when first needed and kept."""
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        parameters: Parameters,
+        cells: Cells,
+        known: Endpoints | None,
+        seed: int,
+        n_threads: int | None,
+        units: CovariateUnits | None = None,
+        spreading: OnDemand[Spread] | None = None,
+    ) -> None:
+        self.encoding, self.known = encoding, known
+        self.parameters, self.units, self.cells = parameters, units, cells
+        self.spreading, self.stands_for = spreading, None
+        self._seed, self._n_threads = seed, n_threads
+        self._found: list[FoundRows] | None = None
+        self._hurried: tuple[int | None, float] = (None, 1.0)
+
+    stands_for: Integers | None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return self.cells.n_rows
+
+    @property
+    def methods(self) -> Any:
+        """How each row is answered."""
+        out = np.empty(self.n_rows, dtype="<U11")
+        for found in self._parts():
+            out[found.places] = found.methods
+        return out
+
+    # --- parameter uncertainty ---
+
+    def _of(self, parameters: Parameters, cells: Cells, known: Endpoints | None) -> Self:
+        """By other parameters, of other rows."""
+        out = type(self)(self.encoding, parameters, cells, known, self._seed, self._n_threads, self.units, self.spreading)
+        out.stands_for = self.stands_for
+        return out
+
+    def moved(self, step: Array) -> Self:
+        """Of the same rows, by a model whose natural parameters are further along by a step."""
+        return self._of(moved(self.parameters, step), self.cells, self.known)
+
+    def affected(self) -> Sequence[tuple[Movable, Cells]]:
+        """Answerers whose biases direct effects move, and the cells whose covariates they follow."""
+        return [(self, self.cells)]
+
+    def hurried(self, endpoint: int, hazard_ratio: float) -> Self:
+        """Of the same rows, with a factor of the hazard of one endpoint: in survival, incidence and joint survival, which averages are of.
+
+        That others follow the endpoint is left out of joint survival.
+        """
+        out = copy(self)
+        out._hurried = (endpoint, hazard_ratio)
+        return out
+
+    def deviations(self, question: Question, *, thorough: bool) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question, and how far it deviates along each direction of parameter uncertainty.
+
+        Rows with missing values deviate as the average of their completions, whose distribution is as it was learned.
+        """
+        if not incomplete_rows(self.cells).any():
+            return deviations_along(self._spread, self, question, thorough=thorough)
+        found = Completions.of(self.parameters, self.units, self.cells, self._n_threads)
+        whole = self._of(self.parameters, found.cells, None if self.known is None else self.known.part(found.rows))
+        whole.stands_for = found.rows
+        along = deviations_along(whole._spread, whole, question, thorough=thorough)[1]
+        return question(self), (found.averaged(own) for own in along)
+
+    def correction(self, question: Question) -> Array:
+        """How far the answer to a question moves with the linear effects on the hazards that shrinkage has taken from the model."""
+        return linear_along(self._spread, self, question)
+
+    @property
+    def _spread(self) -> Spread | None:
+        return None if self.spreading is None else self.spreading.value
+
+    # --- answers ---
+
+    def survival(self, places: Places, at: Array) -> Answer:
+        """Probability of no event until each time."""
+        (e,) = places
+        column, positions = self.encoding.column_of(e), self.encoding.scales[e].to_unit(at)
+        answers = [(part.places, part.rows.survival(column, positions)) for part in self._parts()]
+        rows, found = [place for place, _ in answers], stacked([answer for _, answer in answers])
+        answer = Answer(*(_in_order(rows, array) for array in (found.mean, found.standard_error, found.r_hat)))
+        return replace(answer, mean=answer.mean ** self._hurried[1]) if e == self._hurried[0] else answer
+
+    def survival_at(self, places: Places, at: Array) -> Array:
+        """The same until a time of each row's own."""
+        (e,) = places
+        column, positions = self.encoding.column_of(e), self.encoding.scales[e].to_unit(at)
+        answers = [(part.places, part.rows.survival_at(column, positions[part.places])) for part in self._parts()]
+        return _in_order([rows for rows, _ in answers], np.concatenate([answer for _, answer in answers]))
+
+    def density(self, places: Places, at: Array) -> Array:
+        """Density of the event time; NaN where it is known, and beyond follow-up."""
+        (e,) = places
+        column, scale = self.encoding.column_of(e), self.encoding.scales[e]
+        positions = event_position(scale.to_unit(at))
+        return self._each(lambda rows: rows.density(column, positions).mean) * np.exp(scale.log_slope(at))
+
+    def hazard(self, places: Places, at: Array) -> Array:
+        """Density over survival."""
+        (e,) = places
+        column, scale = self.encoding.column_of(e), self.encoding.scales[e]
+        positions = event_position(scale.to_unit(at))
+        with np.errstate(invalid="ignore"):
+            hazard = self._each(lambda rows: rows.hazard(column, positions)) * np.exp(scale.log_slope(at))
+        return np.where((at >= scale.end) & (scale.reach == 1.0), np.inf, hazard)
+
+    def quantile(self, places: Places, q: float) -> Array:
+        """When the event has happened with a probability."""
+        (e,) = places
+        column = self.encoding.column_of(e)
+        return self.encoding.scales[e].from_unit(self._each(lambda rows: _quantile(rows, column, 1.0 - q, exact=rows.exact)))
+
+    def restricted_mean(self, places: Places, until: float) -> Array:
+        """Mean time without an event; NaN beyond follow-up, unless the event itself is known."""
+        (e,) = places
+        column, scale = self.encoding.column_of(e), self.encoding.scales[e]
+        if scale.is_timed(np.array(until)):
+            return self._each(lambda rows: restricted_mean(rows, column, scale, until))
+        if self.known is None:
+            return np.full(self.n_rows, np.nan)
+        return np.where(self.known.event[:, e], np.minimum(until, self.known.lower[:, e]), np.nan)
+
+    def risk(self, places: Places) -> Array:
+        """Minus the mean event time on the time scale."""
+        column = self.encoding.column_of(places[0])
+        return -self._each(lambda rows: rows.mean_position(column).mean[:, 0])
+
+    def joint_survival(self, places: list[int], at: list[Array]) -> Array:
+        """No event of any endpoint until its time."""
+        positions = [self.encoding.scales[e].to_unit(own) for e, own in zip(places, at, strict=True)]
+        return self._joint(lambda rows, columns, at: rows.joint_survival(columns, at), places, positions)
+
+    def joint_density(self, places: list[int], at: list[Array]) -> Array:
+        """Density of several event times together."""
+        scales = [self.encoding.scales[e] for e in places]
+        positions = [event_position(scale.to_unit(own)) for scale, own in zip(scales, at, strict=True)]
+        out = self._joint(lambda rows, columns, at: rows.joint_density(columns, at), places, positions)
+        for axis, (scale, own) in enumerate(zip(scales, at, strict=True), start=1):
+            slope = np.exp(scale.log_slope(own))
+            out = out * slope.reshape([-1 if k == axis else 1 for k in range(out.ndim)])
+        return out
+
+    def state_probabilities(self, at: Array) -> dict[str, Array]:
+        """Not known without a terminal endpoint."""
+        raise NotImplementedError
+
+    def time_in_states(self, until: float) -> dict[str, Array]:
+        """Not known without a terminal endpoint."""
+        raise NotImplementedError
+
+    def survival_after(self, event: str, at: Array) -> Array:
+        """Not known without a terminal endpoint."""
+        raise NotImplementedError
+
+    def survival_without(self, event: str, at: Array, until: float) -> Array:
+        """Not known without a terminal endpoint."""
+        raise NotImplementedError
+
+    def hidden(self) -> Array:
+        """p(h = 1) of every hidden unit (eq. 7)."""
+        return self._each(lambda rows: rows.expected_hidden())
+
+    # --- how ---
+
+    def _parts(self) -> Iterator[FoundRows]:
+        """All rows with what they were found by, in parts that fit into memory; kept if all of them do."""
+        if self._found is not None:
+            yield from self._found
+            return
+        kept: list[FoundRows] | None = []
+        for part in find_rows(self.parameters, self.cells, self._seed, self._n_threads, self.units):
+            yield part
+            if kept is not None and part.may_be_kept:
+                kept.append(part)
+            else:
+                kept = None
+        self._found = kept
+
+    def _each(self, question: Callable[[Rows], Array]) -> Array:
+        """The answers of all parts, in the order of the rows."""
+        answers = [(part.places, question(part.rows)) for part in self._parts()]
+        return _in_order([rows for rows, _ in answers], np.concatenate([answer for _, answer in answers]))
+
+    def _joint(self, question: Callable[[Rows, list[int], list[Array]], Answer], places: list[int], positions: list[Array]) -> Array:
+        columns = [self.encoding.column_of(e) for e in places]
+        out, (hurried, hazard_ratio) = self._each(lambda rows: question(rows, columns, positions).mean), self._hurried
+        if hurried not in places:
+            return out
+        axis = places.index(hurried)
+        alone = self._each(lambda rows: rows.survival(columns[axis], positions[axis]).mean) ** (hazard_ratio - 1.0)
+        return np.asarray(out * alone.reshape(len(out), *(-1 if k == axis else 1 for k in range(len(places)))))
+
+
+def _in_order(places: list[Integers], answers: Array) -> Array:
+    """Answers of all parts in the order of their rows."""
+    return answers if len(places) == 1 else np.asarray(answers[np.argsort(np.concatenate(places))])
+
+
+def _quantile(rows: Rows, column: int, level: float, *, exact: bool) -> Array:
+    """Where survival falls to a level; the event itself where it is known."""
+    lower, upper = rows.cells.column(column)
+    out = np.where(lower == upper, lower, np.nan)
+    left = np.isnan(out)
+    if left.any():
+        unknown = rows if left.all() else rows.part(left)
+
+        def curves(chosen: Booleans, positions: Array) -> tuple[Array, Array]:
+            part = unknown if chosen.all() else unknown.part(chosen)
+            return part.survival(column, positions).mean, part.density(column, positions).mean
+
+        out[left] = invert_survival(curves, int(left.sum()), level, exact=exact)
+    return out

@@ -1,0 +1,346 @@
+"""Answers about ordered endpoints: everything follows from the probabilities of all states, which add up to one.
+
+Rows of which something is not known are averages over their completions (:mod:`harmonium.model.history_completions`), so all questions are
+put to rows of which everything is known until some time (:mod:`harmonium.model.history_curves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from harmonium.cells import Cells
+from harmonium.engine.choice_of_method import CLOSED_FORM
+from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.engine.parameters import Parameters
+from harmonium.model.deviations import Movable, Question, deviations_along, linear_along
+from harmonium.model.hidden import Answer
+from harmonium.model.history_completions import HistoryCompletions
+from harmonium.model.history_curves import HistoryCurves
+from harmonium.model.intervals import groups_of_intervals
+from harmonium.model.quantiles import first_times
+from harmonium.model.transitions import Transitions
+from harmonium.numerics.quadrature import gauss_legendre, panel_nodes
+from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import Endpoints
+from harmonium.table.histories import Histories
+from harmonium.table.state_graph import StateGraph
+from harmonium.typing import Array, Booleans, Integers
+
+__all__ = ["TransitionAnswers"]
+
+_N_PANELS, _N_NODES = 32, 8  # of an integral over time
+_N_RISK = 24  # nodes of an integral over the time scale
+_NOBODY = 1e-12  # is at risk: probabilities are not known better
+_ROWS_AT_ONCE = 500  # with times of their own, each of which is found for all of them
+
+Places = tuple[int, ...]
+
+
+class TransitionAnswers:
+    """An :class:`~harmonium.model.prognosis.Answerer` by a harmonium for each endpoint and a distribution of covariates."""
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        parameters: Parameters,
+        units: CovariateUnits | None,
+        transitions: Transitions,
+        covariates: Array,
+        known: Endpoints | None,
+        n_threads: int | None,
+    ) -> None:
+        self.encoding, self.transitions, self.covariates, self.known = encoding, transitions, covariates, known
+        self.stands_for: Integers | None = None
+        self._model, self._n_threads = (parameters, units), n_threads
+        self._moving: tuple[int, int | None] = (0, None)  # the endpoint and state whose parameters are moved
+        self._completed: HistoryCompletions | None = None
+        self._curves: HistoryCurves | None = None
+        self._roughly = False  # differences between answers are asked for, in which errors of integrals cancel
+
+    @property
+    def graph(self) -> StateGraph:
+        """What can happen, and in which order."""
+        return self.transitions.graph
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        return len(self.covariates)
+
+    @property
+    def methods(self) -> Any:
+        """How each row is answered."""
+        return np.full(self.n_rows, CLOSED_FORM, dtype="<U11")
+
+    @property
+    def completed(self) -> HistoryCompletions:
+        """Completions of the rows."""
+        if self._completed is None:
+            y = self.known or Endpoints.nothing(self.encoding.endpoint_names, self.n_rows)
+            possible = HistoryCompletions.possible(self.encoding, *self._model, self.covariates, y, self._n_threads)
+            self._completed = possible.given(self.transitions, self.encoding)
+        return self._completed
+
+    @property
+    def _histories(self) -> Histories:
+        """What is known of the history of every row; of completions, all."""
+        if self.completed.rows.size == self.n_rows:
+            return self.completed.known
+        assert self.encoding.ordered is not None
+        return self.encoding.ordered.histories(self.known or Endpoints.nothing(self.encoding.endpoint_names, self.n_rows))
+
+    # --- parameter uncertainty ---
+
+    def moved(self, step: Array) -> Self:
+        """Of the same rows, by a model some of whose natural parameters are further along by a step."""
+        return self._with(self.transitions.moved(*self._moving, step))
+
+    def hurried(self, endpoint: int, hazard_ratio: float) -> Self:
+        """Of the same rows, with a factor of the hazard of the endpoint whose model is moved."""
+        return self._with(self.transitions.hurried(*self._moving, hazard_ratio))
+
+    def _with(self, transitions: Transitions) -> Self:
+        out = self._facing((0, None))
+        out.transitions = transitions
+        return out
+
+    def _facing(self, moving: tuple[int, int | None]) -> Self:
+        """The same, of which other parameters are moved; completions keep their weights."""
+        out = copy(self)
+        out._moving, out._completed, out._curves, out._roughly = moving, self.completed, None, True
+        return out
+
+    def affected(self) -> Sequence[tuple[Movable, Cells]]:
+        """Answerers whose biases direct effects move, and the cells whose covariates they follow: one for each state."""
+        e, _ = self._moving
+        model, known, out = self.transitions.models[e], self._histories, []
+        for state in (state for state, scale in enumerate(model.scales) if scale is not None):
+            when = np.where(known.state == state, known.entered, np.nan)
+            values = model.covariates(self.encoding, self.covariates, state, when)
+            out.append((self._facing((e, state)), model.encoding.cells(values)))
+        return out
+
+    def deviations(self, question: Question, *, thorough: bool) -> tuple[Array, Iterator[Array]]:
+        """The answer to a question, and how far it deviates along each direction of the uncertainty of every endpoint's harmonium.
+
+        Rows that are not known in full deviate as the average of their completions, whose distribution is as it was learned.
+        """
+        found = self.completed
+        if found.rows.size == self.n_rows:
+            return question(self), self._along(question, thorough)
+        along = self._standing_for_these(found)._along(question, thorough)
+        return question(self), (found.averaged(own) for own in along)
+
+    def _standing_for_these(self, found: HistoryCompletions) -> Self:
+        """Of completions."""
+        out = copy(self)
+        out.covariates, out.known, out.stands_for, out._curves = found.covariates, found.y, found.rows, None
+        out._completed = found.alone()
+        return out
+
+    def _along(self, question: Question, thorough: bool) -> Iterator[Array]:
+        parts = (deviations_along(spread, one, question, thorough=thorough)[1] for spread, one in self._movable())
+        return (deviation for part in parts for deviation in part)
+
+    def correction(self, question: Question) -> Array:
+        """How far the answer to a question moves with what shrinkage has taken from all models."""
+        return np.asarray(np.sum([linear_along(spread, one, question) for spread, one in self._movable()], axis=0))
+
+    def _movable(self) -> Iterator[tuple[Any, Self]]:
+        """Uncertainties, and answerers whose parameters can be moved along them."""
+        for e, model in enumerate(self.transitions.models):
+            yield model.spread, self._facing((e, None))
+
+    # --- endpoints ---
+
+    def survival(self, places: Places, at: Array) -> Answer:
+        """Probability of no event of the endpoints until each time, dead or alive."""
+        return Answer.exact(self._free_of(places, self._states(at)))
+
+    def survival_at(self, places: Places, at: Array) -> Array:
+        """The same until a time of each row's own."""
+        out = np.empty(self.n_rows)
+        for begin in range(0, self.n_rows, _ROWS_AT_ONCE):
+            rows = np.arange(begin, min(begin + _ROWS_AT_ONCE, self.n_rows))
+            distinct, place = np.unique(at[rows], return_inverse=True)
+            out[rows] = self._free_of(places, self._states(distinct, rows))[np.arange(rows.size), place]
+        return out
+
+    def density(self, places: Places, at: Array) -> Array:
+        """Derivative of the cumulative incidence; NaN where the event is known to have happened, and beyond follow-up."""
+        happened = [self.graph.has_happened(path, places) for path in self.graph.paths]
+        rates = self._averaged(lambda own: own.rates(at), None)
+        found = np.maximum(rates[happened].sum(axis=0), 0.0)  # flows in and out, whose sum rounding may leave below zero
+        return np.where(self._is_timed(places)[:, None] | (at > self._end(places)), np.nan, found)
+
+    def hazard(self, places: Places, at: Array) -> Array:
+        """Density over the probability of being at risk: none of the endpoints, and no terminal event."""
+        at_risk = [end < 0 and not self.graph.has_happened((state, end), places) for state, end in self.graph.paths]
+        share = self._states(at)[at_risk].sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(share > _NOBODY, self.density(places, at) / share, np.nan)
+
+    def quantile(self, places: Places, q: float) -> Array:
+        """When the incidence reaches a level."""
+
+        def incidence(rows: Integers, times: Array) -> Array:
+            return 1.0 - self._free_of(places, self._states(times, rows))
+
+        return first_times(incidence, self.n_rows, self._end(places), q)
+
+    def restricted_mean(self, places: Places, until: float) -> Array:
+        """Mean time without an event; NaN beyond follow-up."""
+        if until > self._end(places):
+            return np.full(self.n_rows, np.nan)
+        free = [not self.graph.has_happened(path, places) for path in self.graph.paths]
+        return np.asarray(self._time_in_states(until)[free].sum(axis=0))
+
+    def risk(self, places: Places) -> Array:
+        """Minus the area over the cumulative incidence on the endpoint's time scale."""
+        scale = self.encoding.scales[places[0]]
+        nodes, weights = gauss_legendre(_N_RISK)
+        positions = 0.5 * scale.reach * (nodes + 1.0)
+        alive = self._free_of(places, self._states(np.append(scale.from_unit(positions), scale.end)))
+        area: Array = alive[:, :-1] @ (0.5 * scale.reach * weights) + alive[:, -1] * (1.0 - scale.reach)
+        return -area
+
+    def joint_survival(self, places: list[int], at: list[Array]) -> Array:
+        """No event of any endpoint until its time: one, less the incidence of each, which counts those twice who have had both.
+
+        That is an intermediate and a terminal event: two terminal events never happen to the same subject.
+        """
+        graph = self.graph
+        before = [k for k, e in enumerate(places) if not graph.is_terminal(e)]
+        if before and len(places) > 1 and len(graph.intermediate) > 1:
+            raise ValueError(
+                f"joint survival is not known where several events may come before a terminal one, here "
+                f"{' and '.join(map(repr, graph.intermediate))}; ask for state_probabilities, or for one endpoint"
+            )
+        out = np.ones((self.n_rows, *(own.size for own in at)))
+        for k, (e, own) in enumerate(zip(places, at, strict=True)):
+            out -= _on_axes(1.0 - self._free_of((e,), self._states(own)), [k], len(places))
+        for first in before:
+            for last in (k for k, e in enumerate(places) if graph.is_terminal(e)):
+                pair = places[first], places[last], at[first], at[last]
+                both = self._averaged(lambda own, pair=pair: own.both(*pair)[None], None)[0]  # type: ignore[misc]
+                out += _on_axes(both, [first, last], len(places))
+        return np.clip(out, 0.0, 1.0)
+
+    def joint_density(self, places: list[int], at: list[Array]) -> Array:
+        """Not available."""
+        raise ValueError(
+            "event times together have no density where an endpoint is terminal: an event that is prevented never happens. Ask for "
+            "joint_survival, or for the density of one endpoint or of the first of several"
+        )
+
+    # --- states ---
+
+    def state_probabilities(self, at: Array) -> dict[str, Array]:
+        """Of all states by name."""
+        return {self.graph.label(path): own for path, own in zip(self.graph.paths, self._states(at), strict=True)}
+
+    def time_in_states(self, until: float) -> dict[str, Array]:
+        """Mean time spent in each state until a time."""
+        return {self.graph.label(path): own for path, own in zip(self.graph.paths, self._time_in_states(until), strict=True)}
+
+    def survival_after(self, event: str, at: Array) -> Array:
+        """No terminal event until each time since the only intermediate one."""
+        intermediate = self.graph.intermediate
+        if intermediate != (event,):
+            raise ValueError(
+                f"survival after an event is known where it is the only one that is not terminal; found {event!r}, and "
+                f"{', '.join(map(repr, intermediate)) or 'no such event'}. Give the event at a time, and ask for survival"
+            )
+        return np.asarray(self._averaged(lambda own: own.after(at)[None], None)[0])
+
+    def survival_without(self, event: str, at: Array, until: float) -> Array:
+        """No such event until each time and no terminal one until another."""
+        if self.graph.intermediate != (event,):
+            raise ValueError(f"this is known of the only event that is not terminal; found {event!r}")
+        places = [self.graph.names.index(name) for name in (event, *self.graph.terminal)]
+        ends = [np.array([until])] * len(self.graph.terminal)
+        return self.joint_survival(places, [at, *ends]).reshape(self.n_rows, -1)
+
+    def hidden(self) -> Array:
+        """p(h = 1) of the hidden units of every endpoint's harmonium, given covariates and the state that rows are in."""
+        found, out = self.completed, []
+        state, entered = found.known.state, found.known.entered
+        for e, model in enumerate(self.transitions.models):
+            possible = np.array([scale is not None for scale in model.scales])
+            here = np.where(possible[state], state, 0)
+            own = np.empty((found.rows.size, model.parameters.n_hidden))
+            for s in np.unique(here):
+                rows = np.flatnonzero(here == s)
+                values = model.covariates(self.encoding, found.covariates[rows], int(s), entered[rows] if s else None)
+                curves = self.transitions.of(e, int(s)).curves(values, int(s), self._n_threads)
+                own[rows] = curves.weights @ curves.states
+            out.append(own)
+        return found.averaged(np.concatenate(out, axis=1))
+
+    # --- how ---
+
+    def _states(self, times: Array, rows: Integers | None = None) -> Array:
+        """Probabilities of all states, (states, rows, times)."""
+        return self._averaged(lambda own: own.probabilities(times), rows)
+
+    def _averaged(self, question: Callable[[HistoryCurves], Array], rows: Integers | None) -> Array:
+        """Answers (anything, rows, ...)."""
+        found, curves = self._curves_of(rows)
+        return np.swapaxes(found.averaged(np.swapaxes(question(curves), 0, 1)), 0, 1)
+
+    def _curves_of(self, rows: Integers | None) -> tuple[HistoryCompletions, HistoryCurves]:
+        """Completions of some rows, and their curves; kept for all of them."""
+        found = self.completed if rows is None else self.completed.part(rows)
+        if rows is None and self._curves is not None:
+            return found, self._curves
+        curves = HistoryCurves(self.transitions, self.encoding, found.covariates, found.known, self._n_threads, self._roughly)
+        if rows is None:
+            self._curves = curves
+        return found, curves
+
+    def _free_of(self, places: Places, states: Array) -> Array:
+        free = [not self.graph.has_happened(path, places) for path in self.graph.paths]
+        return np.asarray(np.minimum(states[free].sum(axis=0), 1.0))
+
+    def _end(self, places: Places) -> float:
+        return max(self.encoding.scales[e].end for e in places)
+
+    def _is_timed(self, places: Places) -> Booleans:
+        """Rows in which the first of some endpoints is known to have happened at some time, (rows,): a step, which has no density."""
+        known, rows = self._histories, np.arange(self.n_rows)
+        own = np.isin(known.kind, places)
+        step = np.argmax(own, axis=1)
+        at_once = known.lower[rows, step] >= known.upper[rows, step]
+        return np.where(own.any(axis=1), at_once, np.isfinite(known.dead) & np.isin(known.cause, places))
+
+    def _time_in_states(self, until: float) -> Array:
+        """Mean time in each state, (states, rows); rows of one history share the edges at which their probabilities have steps."""
+        out = np.empty((len(self.graph.paths), self.n_rows))
+        breaks = _breaks(self._histories, until)
+        groups = groups_of_intervals(*breaks.T)
+        for group, first in enumerate(np.unique(groups, return_index=True)[1]):
+            rows = np.flatnonzero(groups == group)
+            edges = np.unique([0.0, *breaks[first], until])
+            parts = max(2, _N_PANELS // (edges.size - 1))
+            fine = np.unique(np.concatenate([np.linspace(a, b, parts + 1) for a, b in pairwise(edges)]))
+            nodes, weights = panel_nodes(fine, _N_NODES)
+            out[:, rows] = self._states(nodes, rows) @ weights
+        return out
+
+
+def _breaks(known: Histories, until: float) -> Array:
+    """Times at which each row's probabilities have steps or bends, (rows, times); 0 where there is none before ``until``."""
+    found = np.column_stack([known.lower, known.upper, known.entered, known.until, known.alive, known.dead])
+    return np.where(np.isfinite(found) & (found < until), found, 0.0)
+
+
+def _on_axes(values: Array, axes: list[int], n_axes: int) -> Array:
+    """Values (rows, ...) whose other axes have these numbers among some, to be broadcast over the rest of them."""
+    ordered = np.transpose(values, [0, *(1 + np.argsort(axes))])
+    sizes = iter(ordered.shape[1:])
+    return ordered.reshape(len(values), *(next(sizes) if axis in axes else 1 for axis in range(n_axes)))
