@@ -1,4 +1,4 @@
-"""Recurrence and death as episodes: incidence, survival and dynamic prediction in five-fold cross-validation of six studies.
+"""Ordered endpoints, recurrence and death: incidence, survival and dynamic prediction in five-fold cross-validation of six studies.
 
 Questions: is the mean predicted incidence that of Aalen and Johansen; is the Brier score of incidences at or below that of cause-specific
 Cox models and of hazardous' SurvivalBoost, gradient boosting of all causes with its defaults; is survival from baseline predicted as well
@@ -180,7 +180,7 @@ def _five_times(y: pd.DataFrame) -> Array:
 
 
 def _summary(rows: pd.DataFrame) -> list[Row]:
-    """Means over folds, and paired differences in standard errors: negative if episodes are better."""
+    """Means over folds, and paired differences in standard errors: negative if the model is better than a rival."""
     out = []
     for (study, question), part in rows.groupby(["study", "question"], sort=False):
         table = part.pivot(index="fold", columns="model", values="ibs")

@@ -23,7 +23,7 @@ import harmonium as hm
 from benchmarks.cohorts import study as two_endpoints
 from benchmarks.gaps import study as one_endpoint
 from benchmarks.provenance import print_table, write_result
-from benchmarks.stability import study as courses
+from benchmarks.stability import study as ordered
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.product_limit import ProductLimit
 from harmonium.typing import Array
@@ -122,7 +122,7 @@ def run() -> None:
     for name, load in _DECLARED.items():
         table += [{"study": f"{name}, death terminal", **row} for row in compare_declared(*load(terminal=True))]
     for name in ("mgus2", "colon", "rotterdam") if whole else ():
-        loaded = (courses if name == "mgus2" else two_endpoints)(name, terminal="death")
+        loaded = (ordered if name == "mgus2" else two_endpoints)(name, terminal="death")
         table += [{"study": f"{name}, death terminal", **row} for row in compare_declared(*loaded)]
     print_table("Nothing known: largest distances between the 10th and 90th percentile of observed times", table)
     if whole:

@@ -88,7 +88,7 @@ def _study_rows(name: str) -> list[dict[str, Any]]:
 def _declared_rows(name: str) -> list[dict[str, Any]]:
     """Between designs of starts, death being terminal."""
     X, y = study(name, terminal="death")
-    first, *others = (_predicted_course(X, y, design) for design in range(3))
+    first, *others = (_predicted_states(X, y, design) for design in range(3))
     differences = [np.abs(found - first) for found in others]
     return [
         {"study": f"{name}, death terminal", "what": f"starts, design {design}", "largest": float(own.max()), "mean": float(own.mean())}
@@ -96,7 +96,7 @@ def _declared_rows(name: str) -> list[dict[str, Any]]:
     ]
 
 
-def _predicted_course(X: pd.DataFrame, y: pd.DataFrame, design: int) -> Array:
+def _predicted_states(X: pd.DataFrame, y: pd.DataFrame, design: int) -> Array:
     """Survival, incidence of the other event, and survival after that at the second of the times."""
     other = next(name for name in y.columns.get_level_values(0) if name != "death")
     at = np.quantile(y[other, "lower"], _TIMES)

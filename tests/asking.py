@@ -6,9 +6,9 @@ import numpy as np
 
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model import dependence
+from harmonium.model.cell_answers import _quantile
 from harmonium.model.hidden import hidden_given, row_chunks, stacked
 from harmonium.model.known_rows import KnownRows
-from harmonium.model.model_prognosis import _quantile
 
 
 def _asked(parameters, cells, rng, n_threads, question):
@@ -46,5 +46,5 @@ def kendall_tau(parameters, cells, columns, rng, n_threads=None):
     for rows in row_chunks(cells, parameters.n_hidden):
         part = cells.part(rows)
         hidden = hidden_given(parameters, part, rng, n_threads)
-        chunks.append([(np.ones(part.n_rows), KnownRows(parameters.natural(), part, hidden))])
+        chunks.append(KnownRows(parameters.natural(), part, hidden))
     return dependence.kendall_tau(chunks, columns, rng)

@@ -81,7 +81,6 @@ def test_a_console_shows_a_few_lines(model):
     assert others[1] == "  os: 84 events in 200 rows, observed until 96.13"
     assert others[-1].endswith(f"after {training.n_iter} iterations")
     assert len(others) == 4
-    assert repr(hm.Mixture((model.fitted_, model.fitted_), (0.5, 0.5))).startswith("Mixture of 2: ")
 
 
 def test_text_of_the_user_is_escaped(study):

@@ -39,7 +39,7 @@ def model(table):
 
 
 def test_fit_knows_the_terminal_endpoint(model):
-    graph = hm.load(model).encoding.episodes.graph
+    graph = hm.load(model).encoding.ordered.graph
     assert graph.terminal == ("death",)
     assert graph.intermediate == ("recurrence",)
 

@@ -9,12 +9,22 @@ from hypothesis import strategies as st
 import harmonium as hm
 from harmonium.cells import Cells
 from harmonium.errors import TableError
+from harmonium.model.endpoint_tables import (
+    EndpointSettings,
+    conclude_form,
+    conclude_scales,
+    endpoint_tables,
+    known_rows,
+    summarise_positions,
+    summarise_sojourns,
+)
 from harmonium.table.column_summary import summarise_column
 from harmonium.table.columns import conclude_column, learn_column
 from harmonium.table.encoding import Encoding, conclude_endpoints
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.table.episodes import conclude_episodes, summarise_episodes
+from harmonium.table.ordered_endpoints import conclude_ordered, summarise_ordered
+from harmonium.table.row_weights import UNWEIGHTED
 from harmonium.training.statistics import StatisticsSummary
 from harmonium.training.ties import TiedTimes, ties_as_intervals
 from tests.distributed.tables import CAUSES, OF_TRIAL, TERMINAL, both, cohort, trial
@@ -108,15 +118,62 @@ def test_endpoints_are_learned_from_their_parts(scale, ties):
     assert ties == bool((widened.lower != known.lower[100:200]).any())
 
 
-@pytest.mark.parametrize("scale", ["kaplan-meier", "log"])
+PARTS = slice(0, 3), slice(3, 3), slice(3, 180), slice(180, None)
+
+
 @pytest.mark.parametrize("definitions", [TERMINAL, CAUSES])
-def test_episodes_are_learned_from_their_parts(scale, definitions):
+def test_ordered_endpoints_are_learned_from_their_parts(definitions):
     frame = trial(ties=True)
     known = parse_endpoints(hm.endpoints(frame, **definitions))
-    parts = [summarise_episodes(known.part(part)) for part in (slice(0, 3), slice(3, 3), slice(3, 180), slice(180, None))]
-    whole = Encoding.learn(frame[OF_TRIAL], known, None, scale, None)[0].episodes
-    assert conclude_episodes(merged(parts), scale, None) == whole
-    assert conclude_episodes(merged(parts[:-1]), scale, None) != whole
+    parts = [summarise_ordered(known.part(part)) for part in PARTS]
+    whole = Encoding.learn(frame[OF_TRIAL], known)[0].ordered
+    assert conclude_ordered(merged(parts), None) == whole
+    assert conclude_ordered(merged(parts[:-1]), None) != whole
+
+
+def form_of_parts(study, known, endpoint, settings, parts):
+    """How an endpoint's rows are encoded, from summaries of parts of the table."""
+    graph, own = study.ordered.graph, [known_rows(study, known.part(part))[endpoint] for part in parts]
+    found = merged([summarise_sojourns(graph, rows) for rows in own])
+    scales = conclude_scales(graph, found, settings)
+    return conclude_form(study, endpoint, scales, found, merged([summarise_positions(scales, rows) for rows in own]), settings)
+
+
+@pytest.mark.parametrize("scale", ["kaplan-meier", "log"])
+@pytest.mark.parametrize("definitions", [TERMINAL, CAUSES])
+def test_tables_of_endpoints_are_learned_from_their_parts(scale, definitions):
+    frame = trial(ties=True)
+    known, settings = parse_endpoints(hm.endpoints(frame, **definitions)), EndpointSettings(1.0, scale, None, "scores")
+    study, covariates = Encoding.learn(frame[OF_TRIAL], known, None, scale)
+    for e, table in enumerate(endpoint_tables(study, covariates, known, UNWEIGHTED, settings)):
+        found, whole = form_of_parts(study, known, e, settings, PARTS), table.form
+        assert (found.scales, found.columns) == (whole.scales, whole.columns)
+        assert_same_endpoints(found.encoding.endpoints, whole.encoding.endpoints)
+        for mine, theirs in zip(found.encoding.columns, whole.encoding.columns, strict=True):
+            assert_same_column(mine, theirs)
+        np.testing.assert_array_equal(found.tied.first, whole.tied.first)
+        np.testing.assert_array_equal(found.tied.lower, whole.tied.lower)
+        assert found.tied.first.size
+        assert form_of_parts(study, known, e, settings, PARTS[:-1]).scales != whole.scales
+
+
+def test_states_that_hardly_anybody_left_share_a_scale_wherever_they_were_seen():
+    """Of six deaths in two rare states, three each, no part alone has five."""
+    names, n = ("a", "b", "death"), 60
+    rng = np.random.default_rng(0)
+    death = rng.uniform(5.0, 40.0, n)
+    lower, upper = np.tile(death[:, None], 3), np.full((n, 3), np.inf)
+    upper[:, 2] = np.where(np.arange(n) % 20 < 2, np.inf, death)
+    for column in (0, 1):  # three of each had that event, one in each part
+        rows = np.arange(3 + column, n, 20)
+        lower[rows, column] = upper[rows, column] = 0.5 * death[rows]
+    known = Endpoints(names, lower, upper, np.zeros((n, 3)), ("death",))
+    study = Encoding.learn(pd.DataFrame({"x": rng.normal(size=n)}), known)[0]
+    settings = EndpointSettings(1.0, "kaplan-meier", None, "scores")
+    found = form_of_parts(study, known, 2, settings, [slice(0, 20), slice(20, 40), slice(40, None)]).scales
+    assert found[1] == found[2] != found[0]
+    assert found[1].end == pytest.approx(0.5 * death[np.isin(np.arange(n) % 20, [3, 4])].max())
+    assert found == endpoint_tables(study, np.zeros((n, 1)), known, UNWEIGHTED, settings)[2].form.scales
 
 
 def test_many_times_are_cut_and_hardly_move_the_scale():

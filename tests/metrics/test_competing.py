@@ -15,8 +15,8 @@ from harmonium.metrics import (
     integrated_incidence_brier_score,
     state_brier_score,
 )
-from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.state_graph import StateGraph
 
 AT = np.array([1.0, 2.5, 4.0, 6.0])
 

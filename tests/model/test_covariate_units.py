@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 
 import harmonium as hm
-from harmonium.engine.covariate_units import CovariateUnits
-from harmonium.model.covariate_training import CovariateTraining
+from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
+from harmonium.model.covariate_training import CovariateTraining, TrainingCompletions
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import encode_training_table
-from harmonium.training.given_units import GivenUnits
 from harmonium.training.history import History
 from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 
@@ -108,11 +107,14 @@ def test_where_training_rows_have_gaps_both_parts_are_trained_in_turn():
     objective = encode_training_table(estimator.recipe(), X, y).objective(1.0)
     alone = QUICK.fit(objective, 3, rng=np.random.default_rng(0), history=History())
     training = CovariateTraining.of(objective, QUICK, 3, 1.0, 2)
-    after, units = training.in_turn(alone, QUICK, History(), 1)
+    after, units, rows = training.in_turn(alone, objective, QUICK, History(), 1)
     assert after.n_evaluations > alone.n_evaluations
-    rows = GivenUnits(objective, units)
-    problem = PenalisedLikelihood(rows.likelihood(3), rows.coordinates(3), rows.n_rows, prior_precisions(rows.coordinates(3), alone.l2))
-    losses = [problem.loss(rows.coordinates(3).from_natural(fit.parameters.natural()))[0] for fit in (alone, after)]
+    np.testing.assert_allclose(np.bincount(rows.subject, rows.row_weights), 1.0)
+    assert not incomplete_rows(rows.recorded).any()
+    own = TrainingCompletions.of(objective, alone.parameters, units, 1).objective(alone.parameters, units, 1)
+    coordinates = own.coordinates(3)
+    problem = PenalisedLikelihood(own.likelihood(3), coordinates, own.n_rows, prior_precisions(coordinates, alone.l2))
+    losses = [problem.loss(coordinates.from_natural(fit.parameters.natural()))[0] for fit in (alone, after)]
     assert losses[1] < losses[0] - 1e-4
 
 

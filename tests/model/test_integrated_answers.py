@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import harmonium as hm
 from harmonium.cells import Cells
 from harmonium.model import finding
+from harmonium.model.cell_answers import CellAnswers, _quantile
 from harmonium.model.fitted import Fitted
 from harmonium.model.integrated_rows import IntegratedRows
 from harmonium.model.known_rows import KnownRows
-from harmonium.model.model_prognosis import ModelPrognosis, _quantile
 from harmonium.model.restricted_mean import restricted_mean
 from harmonium.table.time_scale import fit_time_scale
 from tests.models import EVERY_UNIT, random_cells, random_parameters
@@ -87,7 +87,7 @@ def test_complete_patients_of_a_large_model_have_exact_curves(large, nvalt8):
     X, y = nvalt8
     complete = np.flatnonzero(X.notna().all(axis=1))[:30]
     prognosis = large.prognosis(X.iloc[complete])
-    assert isinstance(prognosis, ModelPrognosis)
+    assert isinstance(prognosis.answerer, CellAnswers)
     assert set(prognosis.methods) == {"integrate"}
     for endpoint in ("os", "rfs"):
         alive, answer = prognosis.survival(endpoint, return_diagnostics=True)
@@ -117,7 +117,7 @@ def ask_everything(prognosis):
     answers = [prognosis.survival("os", TIMES), prognosis.survival("rfs", TIMES), prognosis.density("os", TIMES)]
     answers += [prognosis.hazard("rfs", TIMES), prognosis.median("os"), prognosis.restricted_mean("os", until=60.0), prognosis.risk("rfs")]
     answers += [prognosis.joint_survival({"os": TIMES, "rfs": TIMES}), prognosis.joint_density({"os": TIMES, "rfs": TIMES})]
-    return [*answers, prognosis.hidden(), prognosis.survival_at("os", np.full(prognosis.n_rows, 12.0))]
+    return [*answers, prognosis.answerer.hidden(), prognosis.survival_at("os", np.full(prognosis.n_rows, 12.0))]
 
 
 @pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
@@ -143,13 +143,6 @@ def test_parts_of_a_table_do_not_matter(large, mixed, monkeypatch):
     monkeypatch.setattr("harmonium.model.hidden._ROWS_AT_ONCE", 1)
     for one, other in zip(kept, ask_everything(large.prognosis(mixed)), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
-def test_a_mixture_answers_as_its_components_do(large, mixed):
-    both, alone = hm.Mixture((large, large), (0.5, 0.5)).prognosis(mixed), large.prognosis(mixed)
-    np.testing.assert_array_equal(both.methods, alone.methods)
-    np.testing.assert_allclose(both.survival("os", TIMES), alone.survival("os", TIMES), rtol=1e-12)
 
 
 def test_rows_with_too_much_detail_are_sampled_and_say_so(large, nvalt8, monkeypatch):

@@ -104,6 +104,11 @@ def without_linear_effects(spread):
     return replace(spread, linear=spread.linear[:0], linear_roots=spread.linear_roots[:0], linear_moves=spread.linear_moves[:0])
 
 
+def survival(answerer):
+    """At the usual times."""
+    return answerer.survival((0,), np.array(TIMES)).mean
+
+
 def test_the_variance_along_directions_is_that_of_the_covariance(model, study):
     """Beside a Jacobian by differences of its own, with every row's direct effects as a shift of its biases."""
     spread = without_linear_effects(model.fitted_.spread)
@@ -113,9 +118,9 @@ def test_the_variance_along_directions_is_that_of_the_covariance(model, study):
     size, step = spread.directions.shape[1], 1e-6
     free = np.flatnonzero((spread.directions != 0.0).any(axis=0))
     for row in range(5):
-        single = model.prognosis(study[0][row : row + 1])
-        base = single.survival(times=TIMES)[0]
-        jacobian = np.array([(single.moved(step * np.eye(size)[k]).survival(times=TIMES)[0] - base) / step for k in free]).T
+        single = model.prognosis(study[0][row : row + 1]).answerer
+        base = survival(single)[0]
+        jacobian = np.array([(survival(single.moved(step * np.eye(size)[k]))[0] - base) / step for k in free]).T
         shifts = spread.covariates(single.cells)[0] @ spread.effects[1:]
         whole = (spread.directions[1:] + shifts @ spread.biases)[:, free]
         np.testing.assert_allclose(found[row], np.sqrt(np.diagonal(jacobian @ whole.T @ whole @ jacobian.T)), rtol=0.05)
@@ -123,16 +128,20 @@ def test_the_variance_along_directions_is_that_of_the_covariance(model, study):
 
 def test_few_directions_stand_for_all_of_them(ordered):
     X, model = ordered
-    prognosis = replace(model.fitted_, transitions=None).prognosis(X[:50])
+    prognosis = model.prognosis(X[:50])
 
     def question(own):
         return own.cumulative_incidence("death", [6.0, 24.0])
 
-    few = standard_error(list(prognosis.deviations(question)[1])[1:], np.zeros((50, 2)))  # the displacement is the first
-    whole = standard_error(prognosis.deviations(question, thorough=True)[1], np.zeros((50, 2)))
-    assert not len(model.fitted_.spread.jumps)  # there was one start
-    assert len(model.fitted_.spread.kept) > 2 * LEADING
-    np.testing.assert_allclose(np.mean(few) / np.mean(whole), 1.0, rtol=0.1)
+    few, whole = (list(prognosis.deviations(question, thorough=thorough)[1]) for thorough in (False, True))
+    spreads = [own.spread for own in model.fitted_.transitions.models]
+    assert not any(len(own.jumps) for own in spreads)  # there was one start
+    assert all(len(own.kept) > 2 * LEADING for own in spreads)
+    assert len(few) % len(spreads) == 0
+    displacements = range(0, len(few), len(few) // len(spreads))  # the first of each endpoint's directions
+    few = [own for place, own in enumerate(few) if place not in displacements]
+    errors = [standard_error(own, np.zeros((50, 2))) for own in (few, whole)]
+    np.testing.assert_allclose(np.mean(errors[0]) / np.mean(errors[1]), 1.0, rtol=0.1)
 
 
 def test_other_optima_count_by_the_chance_that_they_would_have_been_chosen(model, study):
@@ -143,10 +152,10 @@ def test_other_optima_count_by_the_chance_that_they_would_have_been_chosen(model
     def question(own):
         return own.survival(times=TIMES)
 
-    away = question(prognosis.moved(jump)) - question(prognosis)
+    away = survival(prognosis.answerer.moved(jump)) - question(prognosis)
     nothing = np.zeros((0, 2 + len(spread.kept), 1 + spread.unit.size))
     other = replace(spread, jumps=jump[None], chances=np.array([0.25]), linear_moves=nothing)
-    prognosis.spreading = OnDemand(made=other)
+    prognosis.answerer.spreading = OnDemand(made=other)
     for thorough in (False, True):
         *_, last = prognosis.deviations(question, thorough=thorough)[1]
         np.testing.assert_allclose(last, 0.5 * away)
@@ -160,8 +169,8 @@ def test_rivals_are_followed_to_their_optimum(study):
     rows = encode_training_table(Recipe.of(recipe), X, y).objective(1.0)
     near = moved(model.parameters, 0.3 * model.spread.directions[1])
     jumps, chances = jumps_to(model, rows, 1.0, [near])
-    base = model.prognosis(X).survival(times=TIMES)
-    assert np.abs(model.prognosis(X).moved(jumps[0]).survival(times=TIMES) - base).max() < 0.02
+    answerer = model.prognosis(X).answerer
+    assert np.abs(survival(answerer.moved(jumps[0])) - survival(answerer)).max() < 0.02
     assert 0.0 <= chances[0] <= 1.0
 
 
@@ -321,19 +330,6 @@ def test_contrastive_training_has_no_intervals(study):
     model = hm.SurvivalHarmonium(2, trainer=hm.Contrastive(n_epochs=2), random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="trained without a likelihood"):
         model.prognosis(X[:1]).survival(times=TIMES, interval=0.95)
-
-
-def test_a_mixture_adds_the_distance_between_its_components(study):
-    X, y = study
-    models = [hm.SurvivalHarmonium(h, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y).fitted_ for h in (0, 2)]
-    mixture = hm.Mixture.of(models, (0.5, 0.5))
-    question = {"times": [10.0], "interval": 0.95}
-    found = mixture.prognosis(X[:10]).survival(**question)
-    single = [model.prognosis(X[:10]).survival(**question) for model in models]
-    width = (found.upper - found.lower).mean()
-    assert width > np.mean([(own.upper - own.lower).mean() for own in single])
-    alone = hm.Mixture((models[1],), (1.0,)).prognosis(X[:10]).survival(**question)
-    np.testing.assert_allclose(alone.upper, single[1].upper, rtol=1e-6)
 
 
 @settings(max_examples=5, deadline=None)

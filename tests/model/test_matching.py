@@ -7,7 +7,7 @@ import pytest
 import harmonium as hm
 from harmonium.cells import Cells
 from harmonium.model.matching import matched_numbers, matched_positions
-from harmonium.table.endpoints import Endpoints, parse_endpoints
+from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.product_limit import ProductLimit
 
 
@@ -35,8 +35,7 @@ def curve_of(y):
 def reference_of(model, n=20_000):
     """A cohort in the model's own terms."""
     encoding = model.fitted_.encoding
-    nothing = Endpoints.nothing(encoding.endpoint_names, n)
-    return next(model.fitted_.draw(Cells.all_free(encoding.layout, n), nothing, 1, np.random.default_rng(1), "cohort"))
+    return next(model.fitted_.draw(Cells.all_free(encoding.layout, n), 1, np.random.default_rng(1), "cohort"))
 
 
 def test_censored_cohorts_have_the_studys_curve_though_follow_up_depends_on_covariates(study):

@@ -1,7 +1,5 @@
 """The paper's parameters of a fitted model: with them, its equations alone give the model's answers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -61,19 +59,25 @@ def test_with_the_paper_parameters_its_equations_give_the_models_answers(n_covar
             np.testing.assert_allclose(found[row], expected, rtol=0.0, atol=1e-8)
 
 
-def test_where_death_is_terminal_they_are_those_of_the_states():
-    """Binary columns and kinds of events share a name: columns come first. Rows with missing values are answered from them."""
+def test_where_death_is_terminal_there_are_those_of_the_covariates_and_of_each_endpoint():
+    """Covariates alone say how missing values are distributed; each endpoint's equations give its curve in a state."""
     X, y = hm.datasets.load_nvalt8(terminal=True)
     model = hm.SurvivalHarmonium(2, n_covariate_units=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X[COLUMNS], y)
     paper, rows = model.paper_parameters_, thinned(X[COLUMNS])[1:]
-    durations = model.encoding_.timed
-    assert paper["a_A"].size == 2  # gender, and whether the first event is recurrence or death
-    assert paper["a_B"].size == len(durations) == 2
-    courses = replace(model.fitted_, transitions=None)  # which would answer these rows
-    found = courses.prognosis(rows).state_probabilities([24.0])["event-free"][:, 0]
-    for row, values in enumerate(model.encoding_.covariates(rows)):
-        own = {**paper, "a_A": paper["a_A"][:1], "W_A": paper["W_A"][:1]}
-        states, mass = masses(own, values)
-        mass = mass * (1.0 + np.exp(-paper["a_A"][1] - states @ paper["W_A"][1])) * time_masses(paper, 1, states, 0.0)
-        ever, later = (time_masses(paper, 0, states, at) for at in (0.0, float(durations[0].scale.to_unit(np.array(24.0)))))
-        np.testing.assert_allclose(found[row], mass @ later / (mass @ ever), rtol=0.0, atol=1e-8)
+    assert paper["b"].size == 2
+    assert "a_B" not in paper  # no times
+    values = model.encoding_.covariates(rows)
+    likelihoods = model.fitted_.log_mass(model.encoding_.cells(values))
+    expected = [np.log(masses(paper, row)[1].sum()) for row in values]
+    np.testing.assert_allclose(np.diff(likelihoods), np.diff(expected), rtol=0.0, atol=1e-8)
+    complete = model.encoding_.covariates(X[COLUMNS].dropna()[:5])
+    for own in model.fitted_.transitions.models:
+        paper = own.parameters.paper_parameters()
+        assert paper["a_B"].size == 1
+        covariates = own.covariates(model.encoding_, complete, 0)
+        found = own.curves(covariates, 0).survival(np.array([24.0]))[:, 0]
+        (position,) = own.positions(0, np.array([24.0]))
+        for row, value in enumerate(covariates):
+            states, mass = masses(paper, value)
+            ever, later = (time_masses(paper, 0, states, at) for at in (0.0, float(position)))
+            np.testing.assert_allclose(found[row], mass @ later / (mass @ ever), rtol=0.0, atol=1e-8)

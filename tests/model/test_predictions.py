@@ -180,16 +180,3 @@ def test_large_models_answer_by_sampling_where_much_is_missing(nvalt8):
     assert np.isfinite(model.log_likelihood(X[:3], y[:3])).all()
     assert model.predict(X[:3]).shape == (3,)
     assert model.transform(X[:3]).shape == (3, 20)
-
-
-def test_a_stack_of_candidates_weighs_them_by_what_is_given(nvalt8):
-    X, y = nvalt8
-    quick = hm.SurvivalHarmonium(**QUICK)
-    models = [quick.set_params(n_hidden=h).fit(X, y).fitted_ for h in (0, 3)]
-    mixture = hm.Mixture.of(models, (0.5, 0.5))
-    given = endpoint_table(os=(np.full(4, 10.0), np.full(4, np.inf)))
-    plain, until, conditional = (
-        mixture.prognosis(X[:4], given=known).survival("os", times) for times, known in ((TIMES, None), ([10.0], None), (TIMES, given))
-    )
-    np.testing.assert_allclose(conditional, np.where(TIMES <= 10.0, 1.0, plain / until), rtol=1e-9)
-    assert mixture.predict(X[:4], endpoint="os", given=given).shape == (4,)

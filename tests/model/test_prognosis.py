@@ -52,15 +52,6 @@ def test_many_questions_encode_once_and_find_hidden_states_once(model, nvalt8, c
     assert counted == {"encoded": 1, "hidden": 1}
 
 
-def test_a_mixture_finds_the_hidden_states_of_each_component_once(model, nvalt8, counted):
-    X, _ = nvalt8
-    mixture = hm.Mixture((model.fitted_, model.fitted_), (0.5, 0.5))
-    both = ask_everything(mixture.prognosis(X[:20]))
-    assert counted == {"encoded": 1, "hidden": 2}
-    for together, alone in zip(both, ask_everything(model.prognosis(X[:20])), strict=True):
-        np.testing.assert_allclose(together, alone, rtol=1e-7)
-
-
 def test_more_rows_than_are_kept_give_the_same_answers(model, nvalt8, monkeypatch, counted):
     """Where the states of all rows would take too much memory, they are found for each question and part of the rows."""
     X, _ = nvalt8

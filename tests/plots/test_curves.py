@@ -86,7 +86,7 @@ def test_polars_and_arrays_are_tables_too():
 def test_a_search_can_be_drawn(one_endpoint):
     _, X, y = one_endpoint
     base = hm.SurvivalHarmonium(trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0)
-    search = hm.SurvivalHarmoniumCV(n_hidden=(0, 1), objective=("conditional",), cv=2, stack=True, estimator=base).fit(X, y)
+    search = hm.SurvivalHarmoniumCV(n_hidden=(0, 1), objective=("conditional",), cv=2, estimator=base).fit(X, y)
     line = hm.plots.survival_curves(search, X[:1]).lines[0]
     np.testing.assert_array_equal(line.get_ydata(), search.prognosis(X[:1]).survival("t1", line.get_xdata())[0])
 

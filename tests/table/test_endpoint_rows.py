@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
+from harmonium.table.state_graph import StateGraph
 
-COURSE = StateGraph(("recurrence", "death"), ("death",))
+GRAPH = StateGraph(("recurrence", "death"), ("death",))
 
 
 def seen(recurrence: float, death: float, end: float) -> tuple[list[float], list[float]]:
@@ -22,7 +22,7 @@ def seen(recurrence: float, death: float, end: float) -> tuple[list[float], list
 def table(subjects: list[tuple[float, float, float]]) -> Endpoints:
     bounds = [seen(*subject) for subject in subjects]
     lower, upper = (np.array([bound[k] for bound in bounds]) for k in (0, 1))
-    return Endpoints(COURSE.names, lower, upper, np.zeros_like(lower), ("death",))
+    return Endpoints(GRAPH.names, lower, upper, np.zeros_like(lower), ("death",))
 
 
 times = st.floats(0.1, 20.0)
@@ -31,8 +31,8 @@ times = st.floats(0.1, 20.0)
 @given(st.lists(st.tuples(times, times, times), min_size=1, max_size=20))
 def test_time_at_risk_and_events_are_those_of_the_study(subjects: list[tuple[float, float, float]]) -> None:
     y = table(subjects)
-    found = histories_of(COURSE, y)
-    recurrence, death = (endpoint_rows(COURSE, found, y, e) for e in (0, 1))
+    found = histories_of(GRAPH, y)
+    recurrence, death = (endpoint_rows(GRAPH, found, y, e) for e in (0, 1))
     n = len(subjects)
     at_risk = np.bincount(death.rows, death.times.lower[:, 0], minlength=n)
     assert np.allclose(at_risk, y.lower[:, 1])  # of death, as long as anybody was followed
@@ -43,16 +43,16 @@ def test_time_at_risk_and_events_are_those_of_the_study(subjects: list[tuple[flo
 
 
 def test_a_recurrence_between_two_visits_ends_the_state_at_the_second() -> None:
-    y = Endpoints(COURSE.names, np.array([[4.0, 9.0]]), np.array([[6.0, 9.0]]), np.zeros((1, 2)), ("death",))
-    found = histories_of(COURSE, y)
-    death = endpoint_rows(COURSE, found, y, 1)
+    y = Endpoints(GRAPH.names, np.array([[4.0, 9.0]]), np.array([[6.0, 9.0]]), np.zeros((1, 2)), ("death",))
+    found = histories_of(GRAPH, y)
+    death = endpoint_rows(GRAPH, found, y, 1)
     assert np.array_equal(death.times.lower[:, 0], [6.0, 3.0])
     assert np.array_equal(death.times.upper[:, 0], [np.inf, 3.0])
-    recurrence = endpoint_rows(COURSE, found, y, 0)
+    recurrence = endpoint_rows(GRAPH, found, y, 0)
     assert (recurrence.times.lower[0, 0], recurrence.times.upper[0, 0]) == (4.0, 6.0)
 
 
 def test_late_entry_is_that_of_the_first_state() -> None:
-    y = Endpoints(COURSE.names, np.array([[5.0, 9.0]]), np.array([[5.0, 9.0]]), np.full((1, 2), 2.0), ("death",))
-    death = endpoint_rows(COURSE, histories_of(COURSE, y), y, 1)
+    y = Endpoints(GRAPH.names, np.array([[5.0, 9.0]]), np.array([[5.0, 9.0]]), np.full((1, 2), 2.0), ("death",))
+    death = endpoint_rows(GRAPH, histories_of(GRAPH, y), y, 1)
     assert np.array_equal(death.times.entry[:, 0], [2.0, 0.0])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import harmonium as hm
 from harmonium.engine.covariate_units import CovariateUnits
+from harmonium.model.endpoint_tables import EndpointSettings
 from harmonium.model.fitting import encode_training_table
 from harmonium.training.choice import hidden_units_for
 from harmonium.training.covariate_fit import fit_covariate_units, number_of_units
@@ -139,7 +140,13 @@ def test_states_have_weights_too():
     one, weighted = encoded(X, y, weights)
     other, longer = encoded(*repeated(weights, X, y))
     assert_close(one.encoding.to_dict(), other.encoding.to_dict())
-    np.testing.assert_allclose(value_and_gradient(weighted)[0], value_and_gradient(longer)[0], rtol=1e-8)
+    np.testing.assert_allclose(value_and_gradient(weighted)[0], value_and_gradient(longer)[0], rtol=1e-8, atol=1e-12)
+    settings = EndpointSettings(1.0, "kaplan-meier", None, "scores")
+    for own, repeats in zip(one.endpoint_tables(settings), other.endpoint_tables(settings), strict=True):
+        assert_close(own.form.encoding.to_dict(), repeats.form.encoding.to_dict())
+        values = [value_and_gradient(table.objective)[0] for table in (own, repeats)]
+        assert values[0] < -1.0
+        np.testing.assert_allclose(*values, rtol=1e-8)
 
 
 def test_what_counts_rows_counts_weights():

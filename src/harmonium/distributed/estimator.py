@@ -26,7 +26,7 @@ __all__ = ["DaskSurvivalHarmonium"]
 class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
     """A survival harmonium that is fitted to Dask DataFrames, whose rows stay where they are.
 
-    One pass over the partitions learns the encoding; a second encodes them, and the workers keep the result in memory. Then each gradient
+    One pass over the partitions learns the encoding; another encodes them, and the workers keep the result in memory. Then each gradient
     sends the parameters out and brings sums back. The model is that of :class:`harmonium.SurvivalHarmonium` for the same rows and
     settings, to rounding; it depends on the partitions, but not on how many workers there are, which of them has which partition, or
     whether one is lost on the way.
@@ -49,11 +49,14 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Where an endpoint is terminal, what is modelled are durations and kinds of events, as in memory; the same endpoints must be terminal
-    in all partitions.
+    Where an endpoint is terminal, each endpoint has a harmonium of its own, as in memory, and the sojourns from which it is learned are
+    encoded where their subjects are; the same endpoints must be terminal in all partitions. The distribution of covariates is learned from
+    at most about 20,000 rows, and what imputations are drawn from, from 10,000, which come to the client. Other than in memory, subjects
+    of whom something is not known are not completed in training: each harmonium sums over covariates that are missing, and event histories
+    count as far as they were seen (``harmonium/table/histories.py``).
 
-    Up to 200,000 distinct times of each endpoint or duration the encoding is that of the whole table. Beyond, time scales come from
-    times that are rounded down by less than a thousandth, and tied event times are not widened to intervals
+    Up to 200,000 distinct times of each endpoint, or sojourns in each state, the encoding is that of the whole table. Beyond, time scales
+    come from times that are rounded down by less than a thousandth, and tied event times are not widened to intervals
     (``harmonium/table/endpoint_summary.py``). A column may have at most 10,000 levels.
 
     Examples

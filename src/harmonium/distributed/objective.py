@@ -6,7 +6,7 @@ the client has sent as a task of its own rather than as data. If a worker is los
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,10 +21,13 @@ from harmonium.distributed.tree import lazy_tree, tree
 from harmonium.engine.parameters import Natural
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import IndexWarning, Problem, TableError, warn
+from harmonium.model.endpoint_tables import EndpointForm, EndpointSettings, EndpointTable, SojournSummary, conclude_form, conclude_scales
 from harmonium.model.fitting import Recipe
+from harmonium.model.training_table import Encoded
 from harmonium.table.checks import warn_of_ignored
 from harmonium.table.columns import check_role
 from harmonium.table.encoding import Encoding
+from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import columns_of
 from harmonium.table.leakage import add_leaked_time, warn_of_leakage
 from harmonium.training.coordinates import Coordinates
@@ -48,10 +51,49 @@ class DistributedTable:
     parts: Sequence[tuple[Any, Any]]
 
     def objective(self, conditional: float) -> DistributedObjective:
-        """The partitions are encoded where they are, and stay there."""
-        encoding, tied = (dask.delayed(value, traverse=False) for value in (self.encoding, self.tied))
+        """The partitions are encoded where they are, and stay there; where endpoints are ordered, covariates alone."""
+        encoding, tied = _shared(self.encoding), _shared(self.tied)
         lazy = [dask.delayed(partitions.encode)(X, y, encoding, tied, conditional) for X, y in self.parts]
         return DistributedObjective(self.client, self.encoding.layout, self.n_rows, conditional, self.client.compute(lazy))
+
+    def endpoint_tables(self, settings: EndpointSettings) -> list[EndpointTable]:
+        """The table of each of several ordered endpoints, learned in two more passes; sojourns are encoded where their rows are."""
+        study = self.encoding
+        assert study.ordered is not None
+        graph = study.ordered.graph
+        found = self._merged(partitions.sojourns)
+        scales = [conclude_scales(graph, own, settings) for own in found]
+        by_endpoint = enumerate(zip(scales, found, self._merged(partitions.positions, scales), strict=True))
+        forms = [conclude_form(study, e, *own, settings) for e, own in by_endpoint]
+        return [EndpointTable(own, self._sojourns(own, times, settings.conditional)) for own, times in zip(forms, found, strict=True)]
+
+    def _merged(self, summarise: Callable[..., list[Any]], *arguments: Any) -> list[Any]:
+        """Summaries of all partitions' endpoints."""
+        shared = [_shared(value) for value in (self.encoding, *arguments)]
+        lazy = [dask.delayed(summarise)(y, *shared) for _, y in self.parts]
+        merged: list[Any] = self.client.compute(lazy_tree(partitions.merge_each, lazy)).result()
+        return merged
+
+    def _sojourns(self, form: EndpointForm, found: SojournSummary, conditional: float) -> DistributedObjective:
+        study, own = _shared(self.encoding), _shared(form)
+        lazy = [dask.delayed(partitions.encode_sojourns)(X, y, study, own, conditional) for X, y in self.parts]
+        n_rows = int(sum(times.n_rows for times in found.times.values()))
+        return DistributedObjective(self.client, form.encoding.layout, n_rows, conditional, self.client.compute(lazy))
+
+    def subjects(self, most: int) -> Encoded:
+        """About so many rows in the client's memory, an equal share of each partition."""
+        study, share = _shared(self.encoding), min(1.0, most / self.n_rows)
+        lazy = [dask.delayed(partitions.some_subjects)(X, y, study, share) for X, y in self.parts]
+        covariates, known = zip(*self.client.gather(self.client.compute(lazy)), strict=True)
+        lower, upper, entry = (np.concatenate([getattr(own, name) for own in known]) for name in ("lower", "upper", "entry"))
+        ends = () if self.encoding.ordered is None else self.encoding.ordered.graph.terminal
+        y = Endpoints(self.encoding.endpoint_names, lower, upper, entry, ends, self.encoding.unit)
+        return Encoded(self.encoding, np.concatenate(covariates), y)
+
+
+def _shared(value: Any) -> Any:
+    """A value that all partitions need, as a task of its own."""
+    return dask.delayed(value, traverse=False)
 
 
 @dataclass(frozen=True)
@@ -87,7 +129,7 @@ class DistributedObjective:
     @cached_property
     def _statistics(self) -> Any:
         parts = self.client.map(partitions.EncodedPartition.statistics, self.encoded, pure=False)
-        return tree(self.client, partitions.merge_statistics, parts).result()
+        return tree(self.client, partitions.merge_all, parts).result()
 
     def likelihood(self, n_hidden: int, n_threads: int | None = None) -> DistributedObjective:
         """Itself."""
@@ -147,9 +189,10 @@ def learn_table(client: Any, recipe: Recipe, X: Any, y: Any) -> DistributedTable
     if found.terminal and not isinstance(recipe.n_hidden, str) and recipe.n_hidden > EXACT_LIMIT:
         raise ValueError(f"where an endpoint is terminal, at most {EXACT_LIMIT} hidden units are possible; found {recipe.n_hidden}")
     summaries, settings = [found.columns[name] for name in X.columns], (recipe.time_scale, recipe.horizon, recipe.numeric_scale)
-    encoding = Encoding.concluded(summaries, found.endpoints, roles, *settings, unit=found.unit, episodes=found.episodes)
+    encoding = Encoding.concluded(summaries, found.endpoints, roles, *settings, unit=found.unit, ordered=found.ordered)
     _warn_of(found, encoding, roles)
-    return DistributedTable(client, encoding, found.n_rows, tuple(map(TiedTimes.of, found.timed)), parts)
+    tied = tuple(map(TiedTimes.of, found.endpoints)) if encoding.timed else ()
+    return DistributedTable(client, encoding, found.n_rows, tied, parts)
 
 
 def _shown(problems: list[Problem]) -> list[Problem]:

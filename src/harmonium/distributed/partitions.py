@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,21 @@ import pandas as pd
 
 from harmonium.engine.parameters import Natural
 from harmonium.errors import Problem, TableError
+from harmonium.model.endpoint_tables import EndpointForm, SojournSummary, known_rows, summarise_positions, summarise_sojourns
 from harmonium.table.column_summary import ColumnSummary, summarise_column
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
-from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.episodes import EpisodeSummary, summarise_episodes
+from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.frames import to_pandas
 from harmonium.table.labels import has_other_labels
 from harmonium.table.leakage import equal_times
+from harmonium.table.ordered_endpoints import OrderedSummary, summarise_ordered
+from harmonium.table.time_scale import TimeScale
 from harmonium.training.objective import LogLikelihood, Objective
 from harmonium.training.samples import Drawn, Kinds, count_kinds, draw
 from harmonium.training.statistics import StatisticsSummary
 from harmonium.training.ties import TiedTimes, ties_as_intervals
-from harmonium.typing import Integers
+from harmonium.typing import Array, Integers
 
 __all__ = [
     "MOST_LEVELS",
@@ -37,9 +39,14 @@ __all__ = [
     "Summary",
     "add_gradients",
     "encode",
-    "merge_statistics",
+    "encode_sojourns",
+    "merge_all",
+    "merge_each",
     "merge_summaries",
     "no_agreement",
+    "positions",
+    "sojourns",
+    "some_subjects",
     "summarise",
 ]
 
@@ -67,7 +74,7 @@ class Summary:
         What is wrong, by partition.
     unit : str or None
         Of time.
-    episodes : EpisodeSummary or None
+    ordered : OrderedSummary or None
         None if no endpoint is terminal.
     """
 
@@ -78,17 +85,12 @@ class Summary:
     other_labels: bool = False
     problems: tuple[Problem, ...] = ()
     unit: str | None = None
-    episodes: EpisodeSummary | None = None
+    ordered: OrderedSummary | None = None
 
     @property
     def terminal(self) -> tuple[str, ...]:
         """Endpoints that end everything."""
-        return () if self.episodes is None else self.episodes.graph.terminal
-
-    @property
-    def timed(self) -> tuple[EndpointSummary, ...]:
-        """Of what is modelled as times: the endpoints, or the durations of episodes."""
-        return self.endpoints if self.episodes is None else self.episodes.durations
+        return () if self.ordered is None else self.ordered.graph.terminal
 
 
 def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number: int) -> Summary:
@@ -102,7 +104,7 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
             raise TableError(f"X and y must have as many rows; found {len(frame)} and {len(y)}")
         other_labels = has_other_labels(X, y)
         known = parse_endpoints(y)
-        episodes = summarise_episodes(known)
+        ordered = summarise_ordered(known)
     except ValueError as error:
         return Summary({}, (), 0, {}, problems=_in_partition(number, error))
     for name in frame.columns:
@@ -113,7 +115,7 @@ def summarise(X: pd.DataFrame, y: pd.DataFrame, roles: Mapping[Any, str], number
                 leaks[name] = equal_times(numbers, known)
         except TableError as error:
             problems += _in_partition(number, error)
-    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems), known.unit, episodes)
+    return Summary(columns, summarise_endpoints(known), len(frame), leaks, other_labels, tuple(problems), known.unit, ordered)
 
 
 def _in_partition(number: int, error: ValueError) -> tuple[Problem, ...]:
@@ -164,17 +166,17 @@ def _merged(a: Summary, b: Summary) -> Summary:
         a.other_labels or b.other_labels,
         tuple(problems),
         a.unit if a.n_rows else b.unit,
-        _merged_episodes(a, b),
+        _merged_ordered(a, b),
     )
 
 
-def _merged_episodes(a: Summary, b: Summary) -> EpisodeSummary | None:
+def _merged_ordered(a: Summary, b: Summary) -> OrderedSummary | None:
     """Of both, or of one where the other has no rows or, which has been noted, other terminal endpoints."""
     if not a.n_rows:
-        return b.episodes
-    if a.episodes is None or b.episodes is None or not b.n_rows or a.terminal != b.terminal:
-        return a.episodes
-    return a.episodes.merged(b.episodes)
+        return b.ordered
+    if a.ordered is None or b.ordered is None or not b.n_rows or a.terminal != b.terminal:
+        return a.ordered
+    return a.ordered.merged(b.ordered)
 
 
 def no_agreement(one: tuple[str, ...], other: tuple[str, ...]) -> str:
@@ -248,12 +250,38 @@ def encode(X: pd.DataFrame, y: pd.DataFrame, encoding: Encoding, tied: Sequence[
     return EncodedPartition(Objective(cells, encoding.entry(known), conditional))
 
 
-def merge_statistics(parts: Sequence[StatisticsSummary]) -> StatisticsSummary:
-    """Of neighbouring partitions, in order."""
-    out = parts[0]
-    for part in parts[1:]:
-        out = out.merged(part)
-    return out
+def sojourns(y: pd.DataFrame, study: Encoding) -> list[SojournSummary]:
+    """Summaries of a partition's sojourns, for each of several ordered endpoints."""
+    assert study.ordered is not None
+    graph = study.ordered.graph
+    return [summarise_sojourns(graph, own) for own in known_rows(study, parse_endpoints(y))]
+
+
+def positions(y: pd.DataFrame, study: Encoding, scales: Sequence[tuple[TimeScale | None, ...]]) -> list[EndpointSummary]:
+    """Summaries of their times as positions on each endpoint's time scales."""
+    return [summarise_positions(*own) for own in zip(scales, known_rows(study, parse_endpoints(y)), strict=True)]
+
+
+def encode_sojourns(X: pd.DataFrame, y: pd.DataFrame, study: Encoding, form: EndpointForm, conditional: float) -> EncodedPartition:
+    """Encode the sojourns of a partition for one endpoint."""
+    own = known_rows(study, parse_endpoints(y))[form.endpoint]
+    return EncodedPartition(form.objective(study, study.covariates(X), own, conditional))
+
+
+def some_subjects(X: pd.DataFrame, y: pd.DataFrame, study: Encoding, share: float) -> tuple[Array, Endpoints]:
+    """Encoded covariates and endpoints of a share of the rows, in even steps through the partition."""
+    rows = np.unique(np.linspace(0, len(X) - 1, int(np.ceil(share * len(X)))).astype(int))
+    return study.covariates(X)[rows], parse_endpoints(y).part(rows)
+
+
+def merge_each(parts: Sequence[Sequence[Any]]) -> list[Any]:
+    """Several summaries of each of some neighbouring partitions, merged in order."""
+    return [merge_all(own) for own in zip(*parts, strict=True)]
+
+
+def merge_all(parts: Sequence[Any]) -> Any:
+    """One summary of each of some neighbouring partitions, merged in order."""
+    return reduce(lambda one, other: one.merged(other), parts)
 
 
 def add_gradients(parts: Sequence[list[tuple[float, Natural]]]) -> list[tuple[float, Natural]]:

@@ -10,7 +10,7 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
-from harmonium.model.generator import Generator
+from harmonium.model.generating import Generator
 from harmonium.model.history_simulation import DrawnHistories
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.spread import Spread

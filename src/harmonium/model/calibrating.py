@@ -1,7 +1,7 @@
 """After training: time scales on which a model that knows nothing of a subject says what was observed.
 
-Endpoints in one harmonium are calibrated by what the model says of a subject with all covariates missing. The harmonium of one of several
-ordered endpoints is calibrated by the mean over its training rows, each given its covariates and the state that it was in.
+Endpoints in one harmonium are calibrated by what the model says of a subject with all covariates missing. Harmoniums of ordered endpoints
+are not: times in several states have one harmonium, and the product-limit estimate of all of them together is not its average.
 
 A share of events that was observed, whoever was censored, is right only if censoring has nothing to do with covariates. Where it has, as
 with customers whose total charges tell how long they have been with us, bending time to that share would be a mistake, and the training
@@ -26,7 +26,7 @@ from harmonium.model.scale_change import moved_cells
 from harmonium.table.encoding import Encoding
 from harmonium.table.time_scale import TimeScale
 from harmonium.training.objective import Objective
-from harmonium.typing import Array, Integers
+from harmonium.typing import Array
 
 __all__ = ["calibrated", "calibrated_to_generate"]
 
@@ -41,18 +41,15 @@ def calibrated(
     units: CovariateUnits | None,
     rows: Objective,
     n_threads: int | None = None,
-    *,
-    by_rows: bool = False,
 ) -> Encoding:
     """An encoding with time scales that are calibrated for some parameters, which were learned on the scales of training.
 
     ``rows`` are of training, on these scales. Beyond enumeration what a model says would be a sample's, and scales are left as they are.
-    ``by_rows``: by the mean over these rows, given their covariates.
     """
     model = _Model(encoding.in_training(), parameters, units, n_threads)
     out, chance = model.encoding, _DOUBTFUL * 0.5 / np.sqrt(rows.n_rows) if rows.n_rows < _MOST_JUDGES else 0.0
     before: Array | None = None
-    for place, scale, distance in model.bent_scales(_sample(rows, np.arange(rows.n_rows)) if by_rows else None):
+    for place, scale, distance in model.bent_scales():
         if distance > chance:
             judges, weights = _judges(rows)
             before = model.log_mass(judges) if before is None else before
@@ -70,7 +67,7 @@ def calibrated_to_generate(encoding: Encoding, parameters: Parameters, n_threads
     """
     model = _Model(encoding.in_training(), parameters, None, n_threads)
     out, observation = model.encoding, encoding.observation
-    for place, scale, _ in model.bent_scales(None):
+    for place, scale, _ in model.bent_scales():
         ended = observation is not None and bool(observation.ended_by[place])
         if not ended and encoding.timed[place].scale != model.encoding.timed[place].scale:
             out = _with_scale(out, place, scale)
@@ -86,17 +83,13 @@ class _Model:
     units: CovariateUnits | None
     n_threads: int | None
 
-    def bent_scales(self, rows: tuple[Cells, Array] | None) -> Iterator[tuple[int, TimeScale, float]]:
-        """Places among the times, the scales on which shares of events are those that were observed, and how far they were from these.
-
-        On average over rows with weights, whatever happened to them; without rows, of a subject with all covariates missing.
-        """
+    def bent_scales(self) -> Iterator[tuple[int, TimeScale, float]]:
+        """Places among the times, the scales on which shares of events are those that were observed, and how far they were from these."""
         timed = self.encoding.timed
         places = [place for place, own in enumerate(timed) if own.calibration is not None]
         if self.parameters.n_hidden > EXACT_LIMIT or not places:
             return
-        known = (Cells.all_free(self.encoding.layout), np.ones(1)) if rows is None else (rows[0].freeing_outcomes(), rows[1])
-        shares = dict(zip(places, self._shares(places, *known), strict=True))
+        shares = dict(zip(places, self._shares(places), strict=True))
         for place, share in shares.items():
             calibration = timed[place].calibration
             if calibration is not None:
@@ -121,13 +114,13 @@ class _Model:
             return log_mass(self.parameters, cells, self.n_threads)
         return self.units.log_mass_given_covariates(self.parameters, cells, self.n_threads)
 
-    def _shares(self, places: Sequence[int], known: Cells, weights: Array) -> list[Array]:
-        """The mean share of subjects with an event before each position, for each of some times."""
-        alive = np.zeros((len(places), _POSITIONS.size))
-        for part in find_rows(self.parameters, known, 0, self.n_threads, self.units):
+    def _shares(self, places: Sequence[int]) -> list[Array]:
+        """The share of subjects with an event before each position, for each of some times."""
+        nothing, alive = Cells.all_free(self.encoding.layout), np.zeros((len(places), _POSITIONS.size))
+        for part in find_rows(self.parameters, nothing, 0, self.n_threads, self.units):
             for number, place in enumerate(places):
-                alive[number] += weights[part.places] @ part.rows.survival(self.encoding.column_of(place), _POSITIONS).mean
-        return list(1.0 - alive / weights.sum())
+                alive[number] += part.rows.survival(self.encoding.column_of(place), _POSITIONS).mean[0]
+        return list(1.0 - alive)
 
 
 def _with_scale(encoding: Encoding, place: int, scale: TimeScale) -> Encoding:
@@ -139,10 +132,6 @@ def _with_scale(encoding: Encoding, place: int, scale: TimeScale) -> Encoding:
 def _judges(rows: Objective) -> tuple[Cells, Array]:
     """Rows that are asked about bent scales, and their weights: those without gaps if there are enough, since others take longer."""
     complete = np.flatnonzero(~incomplete_rows(rows.recorded))
-    return _sample(rows, complete if complete.size >= _ENOUGH_JUDGES else np.arange(rows.n_rows))
-
-
-def _sample(rows: Objective, chosen: Integers) -> tuple[Cells, Array]:
-    """Some rows and their weights."""
+    chosen = complete if complete.size >= _ENOUGH_JUDGES else np.arange(rows.n_rows)
     chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, _MOST_JUDGES).astype(int))]
     return rows.recorded.part(chosen), rows.row_weights[chosen]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harmonium.engine.covariate_units import CovariateUnits
     from harmonium.engine.parameters import Parameters
     from harmonium.model.answering import Harmonium
-    from harmonium.model.generator import Generator
+    from harmonium.model.generating import Generator
     from harmonium.model.spread import Spread
 
 __all__ = ["n_covariate_units", "read_tensors", "tensors_of"]
@@ -64,7 +64,7 @@ def n_covariate_units(tensors: dict[str, Array]) -> int:
 def read_tensors(tensors: dict[str, Array], layout: Layout) -> Parts:
     """The parts of a component, whose shapes and values are checked."""
     from harmonium.engine.covariate_units import CovariateUnits  # noqa: PLC0415 - compiled code
-    from harmonium.model.generator import Generator  # noqa: PLC0415 - as above
+    from harmonium.model.generating import Generator  # noqa: PLC0415 - as above
 
     own, units, generator, spread = _sorted(tensors)
     parameters = _parameters(own, layout, "")

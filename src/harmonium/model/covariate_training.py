@@ -38,11 +38,11 @@ __all__ = [
 MOST_ROWS = 20_000
 """How covariates are distributed is learned from at most about so many rows."""
 
-MOST_ROUNDS = 6
-"""Of harmoniums and the distribution of covariates in turn; weights change by less than a thousandth after three or four."""
+MOST_ROUNDS = 20
+"""Of harmoniums and the distribution of covariates in turn; where half of a column is missing, ten are needed."""
 
 SETTLED = 1e-3
-"""Mean change of the probability of a completion in a round, from which on nothing more is gained."""
+"""Mean change of a subject's probabilities in a round, from which on predictions change by less than that."""
 
 _SEED = 0  # of the rows that are drawn from a larger table
 
@@ -78,15 +78,17 @@ def in_memory(objective: Any, most_rows: int = MOST_ROWS) -> Objective:
 
 def in_memory_subjects(rows: Objective, most_rows: int = MOST_ROWS) -> Objective:
     """Rows of all subjects, or of so many that there are at most about ``most_rows``; with weights for all."""
-    subject = rows.subject if isinstance(rows, WeightedObjective) else None
-    if subject is None or rows.n_rows <= most_rows:
+    if not isinstance(rows, WeightedObjective) or rows.subject is None or rows.n_rows <= most_rows:
         return in_memory(rows, most_rows)
+    subject = rows.subject
     numbers = np.unique(subject)
     share = most_rows / rows.n_rows
     chosen = numbers[np.unique(np.linspace(0, numbers.size - 1, max(1, int(share * numbers.size))).astype(int))]
     kept = np.flatnonzero(np.isin(subject, chosen))
-    weights = rows.row_weights[kept] * (rows.n_subjects / rows.row_weights[kept].sum())
-    return WeightedObjective(rows.recorded.part(kept), rows.entry[kept], rows.conditional, weights, weights, subject[kept])
+    more = rows.n_subjects / rows.row_weights[kept].sum()
+    weights = rows.row_weights[kept] * more
+    of_subjects = None if rows.subject_weights is None else rows.subject_weights * more
+    return WeightedObjective(rows.recorded.part(kept), rows.entry[kept], rows.conditional, weights, weights, subject[kept], of_subjects)
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,8 @@ def further_trainer(trainer: Exact, found: Fit) -> Exact:
 
 
 def settled(weights: Array, before: Array) -> bool:
-    """Whether probabilities of completions have hardly changed, on average over those of which something is missing."""
-    return bool(np.abs(weights - before).sum() < SETTLED * max(float(weights.size), 1.0))
+    """Whether probabilities of completions have hardly changed, on average over subjects."""
+    return bool(np.abs(weights - before).sum() < SETTLED * float(weights.sum()))
 
 
 @dataclass(frozen=True)

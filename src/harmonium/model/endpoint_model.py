@@ -8,7 +8,6 @@ but how long states last has a time scale of its own in each of them, on which t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from harmonium.cells import Cells
 from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.model.endpoint_states import EndpointStates
+from harmonium.model.generating import Generator
 from harmonium.model.hidden import Enumerated, hidden_given
 from harmonium.model.likelihood import conditional_log_likelihood
 from harmonium.model.on_demand import OnDemand
@@ -26,9 +26,6 @@ from harmonium.table.endpoint_rows import EndpointRows
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
-
-if TYPE_CHECKING:
-    from harmonium.model.generator import Generator
 
 _NUMBERS_AT_ONCE = 4_000_000  # of a table of hidden states, rows and times: 32 MB
 

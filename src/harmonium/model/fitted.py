@@ -18,7 +18,7 @@ from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
 from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.draws import draw_tables
-from harmonium.model.generator import Generating, Generator
+from harmonium.model.generating import Generating, Generator
 from harmonium.model.history_completions import HistoryCompletions
 from harmonium.model.history_simulation import DrawnHistories, completed_subjects, simulate_histories
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,19 +17,22 @@ from harmonium.metrics.concordance import concordance_index
 from harmonium.model.calibrating import calibrated
 from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, further_trainer, in_memory, in_memory_subjects
 from harmonium.model.endpoint_model import EndpointModel
+from harmonium.model.endpoint_tables import EndpointSettings, EndpointTable
 from harmonium.model.fitted import Fitted
+from harmonium.model.generating import Generating, Generator
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
-from harmonium.model.generator import Generating, Generator, continued_histories, continued_jointly
+from harmonium.model.generator import continued_histories, continued_jointly
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
 from harmonium.model.training_summary import TrainingSummary
-from harmonium.model.transition_fitting import CovariateModel, EndpointTable, HistoryTraining, endpoint_tables, fit_covariates
+from harmonium.model.training_table import Encoded, TrainingTable
+from harmonium.model.transition_fitting import CovariateModel, HistoryTraining, fit_covariates
 from harmonium.model.transitions import Transitions
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.labels import check_index
-from harmonium.table.row_weights import UNWEIGHTED, RowWeights, parse_weights, rows_left_out, with_positive_weight
+from harmonium.table.row_weights import RowWeights, parse_weights, rows_left_out, with_positive_weight
 from harmonium.training.canonical import CanonicalForm
 from harmonium.training.choice import describe_trainer, hidden_units_for, trainer_named
 from harmonium.training.completed import CompletedObjective
@@ -39,7 +42,6 @@ from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.penalised import Prior
 from harmonium.training.progress import progress
 from harmonium.training.samples import MANY_ROWS
-from harmonium.training.ties import ties_as_intervals
 from harmonium.training.trainer import Fit, Trainer
 from harmonium.typing import Array
 
@@ -103,44 +105,6 @@ class Recipe:
         }
 
 
-class TrainingTable(Protocol):
-    """An encoded training table, wherever its rows are."""
-
-    @property
-    def encoding(self) -> Encoding:
-        """What was learned from it."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-
-    def objective(self, conditional: float) -> Any:
-        """What the trainer maximises."""
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A training table, encoded."""
-
-    encoding: Encoding
-    covariates: Array
-    known: Endpoints
-    weights: RowWeights = UNWEIGHTED
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-        return len(self.covariates)
-
-    def objective(self, conditional: float) -> Objective:
-        """The objective of training, in which tied event times are intervals."""
-        cells = self.encoding.cells(self.covariates, self.known, partial(ties_as_intervals, weights=self.weights))
-        entry, subjects = self.encoding.entry(self.known), self.weights.values
-        if subjects is None:
-            return Objective(cells, entry, conditional)
-        return WeightedObjective(cells, entry, conditional, weights=subjects, subjects=subjects)
-
-
 def encode_training_table(recipe: Recipe, X: Any, y: Any, start: Fitted | None = None, sample_weight: Any = None) -> Encoded:
     """Learn the encoding from a table, or take that of a model from which training goes on; rows of weight zero are left out."""
     check_index(X, y)
@@ -193,7 +157,6 @@ def fit_model(
             raise ValueError(
                 "where an endpoint is terminal, each endpoint has a harmonium of its own, and validation data are of no use; leave them out"
             )
-        assert isinstance(table, Encoded)
         return _fit_histories(recipe, table, start, **options)
     own = table.objective(recipe.conditional)
     recipe = recipe.for_table(own, start)
@@ -220,32 +183,35 @@ def fit_model(
     encoding = calibrated(table.encoding, parameters, units, some, n_jobs)
     generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
     model = Fitted(encoding, parameters, training, n_jobs, units, generating)
-    spread_rows = (
-        some
-        if complete is None or complete is covariates.rows
-        else in_memory_subjects(complete if form is None else form.rows_to_table(complete))
-    )
+    spread_rows = some
+    if covariates is not None and isinstance(complete, WeightedObjective) and complete is not covariates.rows:
+        spread_rows = in_memory_subjects(complete if form is None else form.rows_to_table(complete))
     found = replace(found, rivals=tuple(rival if form is None else form.to_table(rival) for rival in found.rivals))
     return replace(model, spreading=_spreading(model, spread_rows, found)), rows
 
 
 def _fit_histories(
-    recipe: Recipe, table: Encoded, start: Fitted | None, *, verbose: bool, random_state: Any, n_jobs: int | None
+    recipe: Recipe, table: TrainingTable, start: Fitted | None, *, verbose: bool, random_state: Any, n_jobs: int | None
 ) -> tuple[Fitted, pd.DataFrame]:
-    """Train a distribution of covariates and a harmonium for each of several ordered endpoints."""
-    study, weights = table.encoding, table.weights
+    """Train a distribution of covariates and a harmonium for each of several ordered endpoints.
+
+    Subjects of whom something is not known are completed only if the rows are in memory.
+    """
+    study, conditional = table.encoding, recipe.conditional
     assert study.ordered is not None
-    covariates = fit_covariates(study, table.covariates, weights.values, recipe.n_covariate_units)
+    covariates = fit_covariates(table.objective(conditional), recipe.n_covariate_units)
     whole = not isinstance(recipe.resolved(), Exact)
-    settings = {"time_scale": recipe.time_scale, "horizon": recipe.horizon, "numeric_scale": recipe.numeric_scale}
-    arguments = study, table.covariates, table.known, weights, recipe.conditional
-    tables = endpoint_tables(*arguments, **settings, whole=whole)
+    settings = EndpointSettings(conditional, recipe.time_scale, recipe.horizon, recipe.numeric_scale, whole)
+    tables = table.endpoint_tables(settings)
     parts = [_search(recipe, own, e, start, verbose, random_state, n_jobs) for e, own in enumerate(tables)]
     fits, histories, trainers = [fit for fit, _, _ in parts], [own for _, own, _ in parts], [trainer for _, _, trainer in parts]
-    training = HistoryTraining.of(study, covariates, tables, table.covariates, table.known, weights, n_jobs)
-    rows: list[Objective] = [own.objective for own in tables]
+    some = table.subjects(GENERATOR_ROWS)
+    here = some is table
+    theirs = tables if here else [own.of_subjects(study, some.covariates, some.known, conditional) for own in tables]
+    training = HistoryTraining.of(study, covariates, theirs, some.covariates, some.known, some.weights, n_jobs)
+    rows: list[Objective] = [own.objective if isinstance(own.objective, Objective) else in_memory(own.objective) for own in tables]
     exact = all(isinstance(trainer, Exact) for trainer in trainers)
-    if exact and recipe.conditional == 1.0 and not training.is_certain and all(fit.converged for fit in fits):
+    if here and exact and conditional == 1.0 and not training.is_certain and all(fit.converged for fit in fits):
         with progress(verbose, "all endpoints in turn") as listener:
 
             def again(e: int, objective: CompletedObjective, at: Parameters) -> Parameters:
@@ -261,13 +227,12 @@ def _fit_histories(
     generators = _generators(training, [fit.parameters for fit in fits], covariates, seed, n_jobs) if exact else None
     models = []
     for e, (own, fit, seen) in enumerate(zip(tables, fits, rows, strict=True)):
-        encoding = calibrated(own.encoding, fit.parameters, None, seen, n_jobs, by_rows=True)
         n_iter = len(histories[e])
-        summary = _summary(replace(recipe, n_hidden=fit.parameters.n_hidden), random_state, seen.n_rows, [fit], n_iter)
-        alone = Fitted(encoding, fit.parameters, summary, n_jobs)
+        summary = _summary(replace(recipe, n_hidden=fit.parameters.n_hidden), random_state, own.objective.n_rows, [fit], n_iter)
+        alone = Fitted(own.form.encoding, fit.parameters, summary, n_jobs)
         uncertainty = _spreading(alone, in_memory_subjects(seen), fit, by_rows=not incomplete_rows(seen.recorded).any())
         generating = None if generators is None else OnDemand(partial(_part_of, generators, e + 1))
-        models.append(EndpointModel(own.scales, own.columns, encoding, fit.parameters, summary, uncertainty, generating))
+        models.append(EndpointModel(own.form.scales, own.form.columns, own.form.encoding, fit.parameters, summary, uncertainty, generating))
     largest = replace(recipe, n_hidden=max(fit.parameters.n_hidden for fit in fits))
     summary = _summary(largest, random_state, table.n_rows, fits, sum(map(len, histories)))
     transitions = Transitions(study.ordered.graph, tuple(models))
@@ -284,7 +249,7 @@ def _search(
     own = table.objective
     recipe = recipe if before is None else replace(recipe, n_hidden=before.n_hidden)
     recipe = recipe.for_table(own)
-    trainer, name = recipe.resolved(), table.encoding.endpoint_names[0]
+    trainer, name = recipe.resolved(), table.form.encoding.endpoint_names[0]
     form = _canonical_form(own, trainer)
     objective = own if form is None else form.of_objective(own)
     if before is not None and before.layout != own.layout:
@@ -313,14 +278,14 @@ def _part_of(generators: OnDemand[tuple[Generator, ...]], number: int) -> Genera
 def _summary(recipe: Recipe, random_state: Any, n_rows: int, fits: Sequence[Fit], n_iter: int) -> TrainingSummary:
     """How fits came about."""
     l2 = [fit.l2.typical if isinstance(fit.l2, Prior) else fit.l2 for fit in fits]
-    converged = [fit.converged for fit in fits]
+    numbers, converged = [own for own in l2 if not isinstance(own, Mapping)], [fit.converged for fit in fits]
     return TrainingSummary(
         settings=recipe.settings(random_state),
         n_rows=n_rows,
         n_iter=max(1, n_iter),
         n_evaluations=sum(fit.n_evaluations for fit in fits),
         n_passes=sum(fit.n_passes for fit in fits),
-        l2=l2[0] if len(l2) == 1 or isinstance(l2[0], Mapping) else float(np.exp(np.mean(np.log(np.maximum(l2, 1e-300))))),
+        l2=l2[0] if len(l2) == 1 or len(numbers) < len(l2) else float(np.exp(np.mean(np.log(np.maximum(numbers, 1e-300))))),
         converged=None if None in converged else all(converged),
     )
 

@@ -10,7 +10,7 @@ It is made when it is first needed, from the training rows, which are then let g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import silenced
-from harmonium.model.on_demand import OnDemand
+from harmonium.model.generating import Generator
 from harmonium.model.transition_fitting import CovariateModel, HistoryTraining
 from harmonium.training.completed import CompletedObjective
 from harmonium.training.contrastive import Contrastive
@@ -31,7 +31,7 @@ from harmonium.training.history import History
 from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.trainer import Trainer
 
-__all__ = ["MOST_ROWS", "Generating", "Generator", "continued_histories", "continued_jointly"]
+__all__ = ["MOST_ROWS", "continued_histories", "continued_jointly"]
 
 MOST_ROWS = 10_000
 """A generator is learned from at most about so many rows."""
@@ -45,35 +45,6 @@ _MAX_ITER = 300
 _ITERATIONS_OF_DRAW = 30
 _ROUNDS = 2  # of harmoniums and covariates in turn, from where predictions are
 _ENOUGH_UNITS, _MANY_ROWS, _MORE = 8, 1000, 2  # units beyond which none are added; so many more where there are many rows
-
-
-@dataclass(frozen=True)
-class Generator:
-    """Parameters that draws are made with.
-
-    Attributes
-    ----------
-    parameters : Parameters
-        Most likely ones; cohorts come from them.
-    draws : tuple of Parameters
-        Of the parameters themselves, one for each imputation; none if the trainer has no likelihood.
-    """
-
-    parameters: Parameters
-    draws: tuple[Parameters, ...]
-
-    def of_imputation(self, number: int) -> Parameters:
-        """The parameters of the imputation with a number."""
-        return self.draws[number % len(self.draws)] if self.draws else self.parameters
-
-
-class Generating(OnDemand[Generator]):
-    """A generator that is made when it is first asked for, once; copies and pickles hold it made."""
-
-    @property
-    def generator(self) -> Generator:
-        """The same whenever it is asked for."""
-        return self.value
 
 
 def continued_jointly(

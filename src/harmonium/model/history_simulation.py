@@ -159,10 +159,10 @@ class _Drawing:
         for state, e in {(int(s), int(k)) for s, k in zip(source[wide], kind[wide], strict=True)}:
             own = np.flatnonzero(wide & (source == state) & (kind == e))
             begun = known.origin[rows[own], step]
-            bounds = (np.maximum(bound[own] - begun, 0.0) for bound in (lower, upper))
-            found = begun + self._times(e, state, rows[own], begun, *bounds)
+            since, until = (np.maximum(bound[own] - begun, 0.0) for bound in (lower, upper))
+            found = begun + self._times(e, state, rows[own], begun, since, until)
             out[own] = np.clip(found, np.nextafter(lower[own], np.inf), upper[own])
-        return out
+        return np.asarray(out)
 
     def leave(self, state: int, rows: Integers, entered: Array, since: Array) -> tuple[Array, Integers]:
         """How long a state lasts, infinite beyond follow-up, and the endpoint that happens then."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from harmonium.model.fitted import Fitted
-from harmonium.model.generator import Generating
+from harmonium.model.generating import Generating
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.storage import Contents, naming, read_contents
 

@@ -372,7 +372,7 @@ class Prognosis:
 
 
 def _checked_until(until: Any) -> float:
-    if not (isinstance(until, Real) and 0.0 < until < np.inf):
+    if not (isinstance(until, Real) and 0.0 < float(until) < np.inf):
         raise ValueError(f"until must be a positive time; found {until!r}")
     return float(until)
 

@@ -233,13 +233,12 @@ class _Around:
 
 def _by_subject(objective: Objective, scores: Array, weights: Array) -> tuple[Array, Array]:
     """Sums of the scores of rows of one subject, and its weight: what a subject's completions have in common."""
-    subject = objective.subject if isinstance(objective, WeightedObjective) else None
-    if subject is None:
+    if not isinstance(objective, WeightedObjective) or objective.subject is None or objective.subject_weights is None:
         return scores, weights
-    numbers, place = np.unique(subject, return_inverse=True)
-    total, weight = np.zeros((numbers.size, scores.shape[1])), np.bincount(place, weights)
+    numbers, place = np.unique(objective.subject, return_inverse=True)
+    total = np.zeros((numbers.size, scores.shape[1]))
     np.add.at(total, place, scores)
-    return total, weight
+    return total, objective.subject_weights[numbers]
 
 
 @dataclass(frozen=True)

@@ -238,12 +238,12 @@ def _refuse_if_nobody_can_tell(graph: StateGraph, y: Endpoints, found: Histories
     gap = float((found.dead - found.until)[unseen].mean() / np.minimum(found.alive, found.dead).mean()) if unseen.any() else 0.0
     if known >= _FEWEST or unseen.sum() < _FEWEST or not looked_for or gap <= _GAP:
         return
-    intermediate, terminal = " or ".join(map(repr, graph.intermediate)), " or ".join(map(repr, graph.terminal))
+    first, end = " or ".join(map(repr, graph.intermediate)), " or ".join(map(repr, graph.terminal))
     raise TableError(
-        f"whether {intermediate} came before {terminal} cannot be told from this table: of {int(unseen.sum()) + known} rows with {terminal} and "
-        f"no {intermediate} until the last visit, {known} are known to have had none, and the time between the last visit and {terminal} is too "
-        f"long for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {intermediate} was looked for until "
-        f"{terminal} and not found (the time of {terminal} is then the lower bound of {intermediate}), or visits at shorter intervals. "
+        f"whether {first} came before {end} cannot be told from this table: of {int(unseen.sum()) + known} rows with {end} and "
+        f"no {first} until the last visit, {known} are known to have had none, and the time between the last visit and {end} is too "
+        f"long for the others ({gap:.0%} of mean follow-up). Needed are at least {_FEWEST} rows in which {first} was looked for until "
+        f"{end} and not found (the time of {end} is then the lower bound of {first}), or visits at shorter intervals. "
         "Otherwise leave out one of them, or terminal="
     )
 

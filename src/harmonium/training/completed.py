@@ -120,7 +120,7 @@ class CompletedObjective:
         kept = np.flatnonzero(weights > 0.0)
         of = self.subject[self.completion[kept]]
         recorded, entry = self.rows.recorded.part(kept), self.rows.entry[kept]
-        return WeightedObjective(recorded, entry, self.rows.conditional, weights[kept], weights[kept], of)
+        return WeightedObjective(recorded, entry, self.rows.conditional, weights[kept], weights[kept], of, self.weights)
 
 
 class _CompletedLikelihood:
@@ -138,7 +138,7 @@ class _CompletedLikelihood:
         """Ln L of every completion."""
         found = self._sum.log_masses(parameters)
         own = np.sum([sign * values for sign, values in zip(self._signs, found, strict=True)], axis=0)
-        return np.bincount(self._objective.completion, own, self._objective.subject.size)
+        return np.asarray(np.bincount(self._objective.completion, own, self._objective.subject.size), dtype=np.float64)
 
     def value_and_natural_gradient(self, natural: Natural) -> tuple[float, Natural]:
         """The sum over subjects and its gradient by the natural parameters."""

@@ -37,9 +37,10 @@ MOST_UNITS = 4
 
 
 def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS, weights: Array | None = None) -> int:
-    """How many covariate units a table asks for: one for two columns, if enough values were observed to learn them from.
+    """How many covariate units a table asks for: as many as can be learned from the values that were observed.
 
-    ``most`` is the largest number; rows may have weights.
+    Few are not enough even for two columns: prognostic units also tie covariates to each other, in a way that suits the times, and these
+    units have to make up for it. ``most`` is the largest number; rows may have weights.
 
     Examples
     --------
@@ -52,11 +53,11 @@ def number_of_units(recorded: Cells, n_prognostic: int, most: int = MOST_UNITS, 
     covariates = covariate_cells(recorded)
     lower, upper = covariates.bounds()
     n_columns = lower.shape[1]
-    if n_columns < 2 or not n_prognostic:
+    if not n_columns or not n_prognostic:
         return 0
     seen = lower == upper
     n_observed = int((np.count_nonzero(seen) if weights is None else weights @ seen.sum(axis=1)) // n_columns)
-    asked: int = min((n_columns + 1) // 2, n_observed // _ROWS_PER_UNIT, most, EXACT_LIMIT - n_prognostic)
+    asked: int = min(n_observed // _ROWS_PER_UNIT, most, EXACT_LIMIT - n_prognostic)
     return max(0, asked)
 
 

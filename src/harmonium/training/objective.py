@@ -223,6 +223,8 @@ class WeightedObjective(Objective):
         where a sample stands for a table without weights, for one each.
     subject : ndarray of int, optional
         Where rows are what subjects may be, or several belong to one: whose each is. By default every row is a subject.
+    subject_weights : ndarray, optional
+        Of these subjects, by number.
 
     Examples
     --------
@@ -235,6 +237,7 @@ class WeightedObjective(Objective):
     weights: Array
     subjects: Array | None = None
     subject: Integers | None = None
+    subject_weights: Array | None = None
 
     @property
     def row_weights(self) -> Array:

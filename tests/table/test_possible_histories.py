@@ -1,4 +1,4 @@
-"""Courses of which a part was not seen: a row becomes the courses that it may have had, with the shares that hazards give them."""
+"""Histories of which a part was not seen: a row becomes all that it may have had, with the shares that hazards give them."""
 
 import numpy as np
 import pytest
@@ -8,17 +8,17 @@ from scipy.integrate import quad
 
 import harmonium as hm
 from harmonium.errors import TableError
-from harmonium.table.state_graph import StateGraph
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
-from harmonium.table.row_weights import RowWeights
 from harmonium.table.possible_histories import completed
+from harmonium.table.row_weights import RowWeights
+from harmonium.table.state_graph import StateGraph
 
-COURSE = StateGraph(("recurrence", "death"), ("death",))
+GRAPH = StateGraph(("recurrence", "death"), ("death",))
 INF = np.inf
 
 
-def table(*rows, graph=COURSE):
+def table(*rows, graph=GRAPH):
     bounds = np.array(rows, dtype=float)
     return Endpoints(graph.names, bounds[..., 0], bounds[..., 1], np.zeros(bounds.shape[:2]), graph.terminal)
 
@@ -35,7 +35,7 @@ def simulated(n, seed, hazards=(0.10, 0.04, 0.25), visits_end=4.0, register_ends
     lower[:, 0] = np.where(seen, to_recurrence, np.minimum(visit, death))
     upper[seen, 0] = to_recurrence[seen]
     lower[:, 1], upper[dead, 1] = np.minimum(death, register_ends), death[dead]
-    return Endpoints(COURSE.names, lower, upper, np.zeros((n, 2)), COURSE.terminal), recurs & (to_recurrence < register_ends)
+    return Endpoints(GRAPH.names, lower, upper, np.zeros((n, 2)), GRAPH.terminal), recurs & (to_recurrence < register_ends)
 
 
 # --- laws ---
@@ -43,7 +43,7 @@ def simulated(n, seed, hazards=(0.10, 0.04, 0.25), visits_end=4.0, register_ends
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
-def test_shares_of_a_row_add_up_to_its_weight_and_courses_agree_with_what_was_seen(seed, weighted):
+def test_shares_of_a_row_add_up_to_its_weight_and_histories_agree_with_what_was_seen(seed, weighted):
     y, _ = simulated(60, seed, hazards=(0.1, 0.2, 0.25))
     weights = RowWeights(np.random.default_rng(seed).uniform(0.2, 3.0, 60)) if weighted else RowWeights()
     found = completed(y, weights)
@@ -74,7 +74,7 @@ def test_shares_are_those_of_constant_hazards():
     whole, _ = simulated(20_000, 0, hazards=(recurrence, death, after), visits_end=INF)
     rows = table([(2, INF), (7, 7)], [(2, INF), (7, INF)])
     lower, upper = (np.concatenate(own) for own in ((rows.lower, whole.lower), (rows.upper, whole.upper)))
-    found = completed(Endpoints(COURSE.names, lower, upper, np.zeros_like(lower), COURSE.terminal))
+    found = completed(Endpoints(GRAPH.names, lower, upper, np.zeros_like(lower), GRAPH.terminal))
     for row, dies in ((0, True), (1, False)):
         without = np.exp(-(recurrence + death) * 5.0) * (death if dies else 1.0)
         rate = after if dies else 1.0
@@ -87,7 +87,7 @@ def test_shares_are_right_on_average():
     """Of subjects whose recurrence was not looked for to the end, as many had one as the shares say."""
     y, recurred = simulated(4000, seed=1)
     found = completed(y)
-    known = histories_of(COURSE, y)
+    known = histories_of(GRAPH, y)
     unseen = np.flatnonzero((known.ended < 0) & (np.minimum(known.alive, known.dead) > known.until) & np.isinf(y.upper[:, 0]))
     assert unseen.size > 1000
     with_one = np.isfinite(found.y.upper[:, 0])
@@ -105,7 +105,7 @@ def test_an_event_that_was_never_seen_is_not_thought_of():
     assert found.weights.values is None
 
 
-def test_with_whole_rows_each_has_its_likeliest_course():
+def test_with_whole_rows_each_has_its_likeliest_history():
     y, _ = simulated(200, seed=3)
     every, whole = completed(y), completed(y, whole=True)
     np.testing.assert_array_equal(whole.rows, np.arange(200))
@@ -114,7 +114,7 @@ def test_with_whole_rows_each_has_its_likeliest_course():
     np.testing.assert_array_equal(whole.y.lower, every.y.lower[best])
 
 
-def test_of_several_passing_events_one_is_thought_of():
+def test_of_several_intermediate_events_one_is_thought_of():
     graph = StateGraph(("response", "relapse", "death"), ("death",))
     seen = [[(1, 1), (3, 3), (5, 5)], [(2, 2), (4, 4), (6, 6)], [(4, INF), (2, 2), (7, 7)], [(1, 1), (8, INF), (8, 8)]]
     y = table(*seen, [(1, 1), (2, INF), (9, 9)], [(5, 5), (2, INF), (9, 9)], graph=graph)
@@ -149,7 +149,7 @@ def inspected(n, every, part, seed=0):
 
 
 def failed_without_leak(y, weights, times):
-    """Aalen and Johansen's estimate, from courses that are known."""
+    """Aalen and Johansen's estimate, from histories that are known."""
     known = histories_of(StateGraph(y.names, y.terminal), y)
     first = np.where(known.source[:, 0] == 0, known.lower[:, 0], known.until)
     order = np.argsort(first, kind="stable")
@@ -161,7 +161,7 @@ def failed_without_leak(y, weights, times):
 
 
 @pytest.mark.parametrize(("every", "part"), [(100, 0.5), (100, 0.9), (100, 1.0), (500, 0.9), (500, 1.0), (2000, 0.5), (2000, 0.9)])
-def test_deaths_without_a_passing_event_are_found_where_it_is_looked_for_at_visits(every, part):
+def test_deaths_without_an_intermediate_event_are_found_where_it_is_looked_for_at_visits(every, part):
     seen, whole = inspected(3000, every, part)
     found, times = completed(seen), np.array([3000.0, 7500.0, 12_000.0])
     truth = failed_without_leak(whole, np.ones(3000), times)
