@@ -325,7 +325,7 @@ def _cross_validated(
 
     candidates: dict[str, Any] = {key: (value,) for key, value in chosen.items()}
     search = SurvivalHarmoniumCV(**candidates, estimator=model).fit(X, y, **beside)
-    rows = [[f"{h}", f"{o}", f"{mean:.4f}", f"{se:.4f}"] for h, o, mean, se, _ in search.cv_results_.itertuples(index=False)]
+    rows = [[f"{h}", f"{o}", f"{mean:.4f}", f"{se:.4f}"] for h, o, mean, se in search.cv_results_.itertuples(index=False)]
     header = ["hidden units", "objective", "log-likelihood per row", "standard error"]
     terminal.table("5-fold cross-validation", header, rows, right=(0, 1, 2, 3))
     return dict(search.best_params_)

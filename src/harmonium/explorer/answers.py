@@ -12,6 +12,7 @@ import pandas as pd
 from harmonium.errors import CompetingWarning, ExtrapolationWarning, silenced
 from harmonium.explorer.schema import Schema, number, short
 from harmonium.explorer.validation import Patient, parse_form
+from harmonium.metrics.predictions import has_intervals
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.usual_question import usual_measure, usual_time
 from harmonium.table.endpoints import parse_endpoints
@@ -173,8 +174,8 @@ def curves_of(model: Any, schema: Schema, patients: Sequence[Patient]) -> Curves
 
 
 def bands_of(model: Any, schema: Schema, patient: Patient) -> Bands | None:
-    """Intervals at some times, which take longer than the curves; None if the model has no spread, as one that was sampled."""
-    if model.spread is None:
+    """Intervals at some times, which take longer than the curves; None if the model has none, as one that was trained by sampling."""
+    if not has_intervals(model):
         return None
     X, given = tables(schema, [patient])
     prognosis = ask(model, X, given)

@@ -33,6 +33,7 @@ Figure = dict[str, Any]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _PATTERNS = ("", "/", ".", "\\", "x", "-", "+")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_SHORT = 3  # letters of the name of a hidden unit that stand beside those of its neighbours
 GREY, INK, GRID = "#8c8c8c", "#222222", "#e6e6e6"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 
@@ -208,37 +209,60 @@ def joint_figure(schema: Schema, joint: Joint, pair: tuple[int, int], kind: str)
 
 
 def fields_figure(fields: pd.DataFrame) -> Figure:
-    """Receptive fields: what each hidden unit does to each column."""
+    """Receptive fields: what each hidden unit does to each column; empty where the unit's harmonium does not have the column."""
     labels = [as_text(f"{name} = {level}" if level else name, 34) for name, level, _ in fields.index]
     values = fields.to_numpy()
-    most = float(np.abs(values).max()) or 1.0
+    most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    known = np.isfinite(values)
     heat = {
         "type": "heatmap",
         "x": list(range(values.shape[1])),
         "y": list(range(len(labels))),
-        "z": values.tolist(),
-        "text": [[f"{value:.2f}" for value in row] for row in values],
+        "z": np.where(known, values, None).tolist(),
+        "text": [[f"{value:.2f}" if own else "" for value, own in zip(*rows, strict=True)] for rows in zip(values, known, strict=True)],
         "zmid": 0.0,
         "zmin": -most,
         "zmax": most,
         "colorscale": [[0.0, COLOURS[0]], [0.5, "#ffffff"], [1.0, COLOURS[4]]],
         "colorbar": {"thickness": 12, "outlinewidth": 0},
+        "hoverongaps": False,
         "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>",
         "xgap": 1,
         "ygap": 1,
     }
     if values.shape[1] <= 10:
         heat["texttemplate"] = "%{text}"
+    units = [as_text(_unit_words(name)) for name in fields.columns]
+    longest = max(map(len, units), default=0)
     layout = {
         **_LAYOUT,
         "hovermode": "closest",
-        "height": 90 + 22 * len(labels),
+        "height": 90 + 22 * len(labels) + (6 * longest if longest > _SHORT else 0),
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         "modebar": {**_TOOLS, "orientation": "h"},
-        "xaxis": {"side": "top", "tickvals": heat["x"], "ticktext": [f"h{j}" for j in heat["x"]], "tickangle": 0, "fixedrange": True},
+        "xaxis": {
+            "side": "top",
+            "tickvals": heat["x"],
+            "ticktext": units,
+            "tickangle": -60 if longest > _SHORT else 0,
+            "automargin": True,
+            "fixedrange": True,
+        },
         "yaxis": {"autorange": "reversed", "tickvals": heat["y"], "ticktext": labels, "automargin": True, "fixedrange": True},
     }
     return {"data": [heat], "layout": layout}
+
+
+def _unit_words(name: str) -> str:
+    """A hidden unit in a few letters.
+
+    Examples
+    --------
+    >>> _unit_words("hidden0"), _unit_words("death hidden1")
+    ('h0', 'death h1')
+    """
+    endpoint, _, number = name.rpartition("hidden")
+    return f"{endpoint}h{number}"
 
 
 _AXIS = {"gridcolor": GRID, "zeroline": False, "linecolor": INK, "ticks": "outside", "automargin": True}

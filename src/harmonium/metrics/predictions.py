@@ -10,7 +10,7 @@ from harmonium.metrics.observed import Observed
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.typing import Array
 
-__all__ = ["Predictions", "in_unit_of", "unit_of"]
+__all__ = ["Predictions", "has_intervals", "in_unit_of", "unit_of"]
 
 _PART_ROWS = 200
 """Rows whose curves are found together if every row has a time of its own: each has a value at the times of all of them."""
@@ -26,6 +26,13 @@ def unit_of(model: Any) -> str | None:
 def in_unit_of(model: Any, y: Any) -> Endpoints:
     """What was observed, with times in the unit of the model that it is compared with, if both are known."""
     return parse_endpoints(y).in_unit(unit_of(model))
+
+
+def has_intervals(model: Any) -> bool:
+    """Whether a model's answers have intervals: not if its likelihood was not maximised. Ordered endpoints have one harmonium each."""
+    fitted = model.fitted
+    parts = (fitted,) if fitted.transitions is None else fitted.transitions.models
+    return all(part.spreading is not None for part in parts)
 
 
 class _Prognosis(Protocol):

@@ -199,7 +199,7 @@ def _fit_histories(
     """
     study, conditional = table.encoding, recipe.conditional
     assert study.ordered is not None
-    covariates = fit_covariates(table.objective(conditional), recipe.n_covariate_units)
+    covariates = fit_covariates(study.layout, partial(table.objective, conditional), recipe.n_covariate_units)
     whole = not isinstance(recipe.resolved(), Exact)
     settings = EndpointSettings(conditional, recipe.time_scale, recipe.horizon, recipe.numeric_scale, whole)
     tables = table.endpoint_tables(settings)

@@ -81,7 +81,7 @@ class HistoryCompletions:
     ) -> HistoryCompletions:
         """Completions of rows with encoded covariates, NaN where missing, weighted by the distribution of covariates alone.
 
-        Parameters and covariate units say how covariates are distributed; ``events`` which intermediate events may have been missed.
+        Parameters and covariate units say how covariates are distributed; ``events`` which events may have been missed, by default any.
         """
         if covariates.shape[1]:
             found = Completions.of(parameters, units, encoding.cells(covariates), n_threads, effort)
@@ -105,7 +105,7 @@ class HistoryCompletions:
         """Completed covariates, with rows and logarithms of weights, together with all possible histories of their rows."""
         assert encoding.ordered is not None
         graph = encoding.ordered.graph
-        histories = possible_histories(graph, y, encoding.ordered.histories(y), rule, graph.intermediate if events is None else events)
+        histories = possible_histories(graph, y, encoding.ordered.histories(y), rule, graph.names if events is None else events)
         first = np.searchsorted(own_rows, np.arange(n_rows + 1))
         sizes = np.diff(first)[histories.rows]
         history = np.repeat(np.arange(histories.rows.size), sizes)
@@ -127,8 +127,9 @@ class HistoryCompletions:
         parts = self.covariates[uncertain], self.y.part(uncertain), self.known.part(uncertain)
         ln[uncertain] = transitions.log_likelihood(encoding, *parts)
         weights, _ = posterior_weights(self.rows, self.log_prior + ln, self.n_rows)
-        worth = np.flatnonzero(weights > _NEGLIGIBLE)
-        return replace(self, log_likelihood=ln, weights=weights).completions(worth)
+        found = replace(self, log_likelihood=ln).completions(np.flatnonzero(weights > _NEGLIGIBLE))
+        weights, _ = posterior_weights(found.rows, found.log_prior + found.log_likelihood, found.n_rows)
+        return replace(found, weights=weights)
 
     def completions(self, chosen: Integers) -> HistoryCompletions:
         """Some of the completions."""

@@ -47,7 +47,7 @@ class HistoryCurves:
 
     Attributes
     ----------
-    models : EndpointModels
+    models : Transitions
     encoding : Encoding
         Of the study.
     covariates : ndarray

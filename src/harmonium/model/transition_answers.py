@@ -29,7 +29,7 @@ from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories
 from harmonium.table.state_graph import StateGraph
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.typing import Array, Integers
 
 __all__ = ["TransitionAnswers"]
 
@@ -172,11 +172,11 @@ class TransitionAnswers:
         return out
 
     def density(self, places: Places, at: Array) -> Array:
-        """Derivative of the cumulative incidence; NaN where the event is known to have happened, and beyond follow-up."""
+        """Derivative of the cumulative incidence; NaN at times at which it is known whether, or when, the event happened, and beyond follow-up."""
         happened = [self.graph.has_happened(path, places) for path in self.graph.paths]
         rates = self._averaged(lambda own: own.rates(at), None)
         found = np.maximum(rates[happened].sum(axis=0), 0.0)  # flows in and out, whose sum rounding may leave below zero
-        return np.where(self._is_timed(places)[:, None] | (at > self._end(places)), np.nan, found)
+        return np.where((at <= self._known_until(places)[:, None]) | (at > self._end(places)), np.nan, found)
 
     def hazard(self, places: Places, at: Array) -> Array:
         """Density over the probability of being at risk: none of the endpoints, and no terminal event."""
@@ -310,13 +310,18 @@ class TransitionAnswers:
     def _end(self, places: Places) -> float:
         return max(self.encoding.scales[e].end for e in places)
 
-    def _is_timed(self, places: Places) -> Booleans:
-        """Rows in which the first of some endpoints is known to have happened at some time, (rows,): a step, which has no density."""
-        known, rows = self._histories, np.arange(self.n_rows)
-        own = np.isin(known.kind, places)
-        step = np.argmax(own, axis=1)
-        at_once = known.lower[rows, step] >= known.upper[rows, step]
-        return np.where(own.any(axis=1), at_once, np.isfinite(known.dead) & np.isin(known.cause, places))
+    def _known_until(self, places: Places) -> Array:
+        """Until when the first of some endpoints has no density, (rows,), since it is known at which times it may have happened.
+
+        Infinite if it has certainly happened; -infinite if it has not.
+        """
+        found = self.completed
+        happened = np.where(np.isin(found.known.kind, places), found.known.upper, np.inf).min(axis=1)
+        finite = np.isfinite(happened)
+        surely = np.bincount(found.rows, finite, self.n_rows) == np.bincount(found.rows, minlength=self.n_rows)
+        last = np.full(self.n_rows, -np.inf)
+        np.maximum.at(last, found.rows[finite], happened[finite])
+        return np.where(surely, np.inf, last)
 
     def _time_in_states(self, until: float) -> Array:
         """Mean time in each state, (states, rows); rows of one history share the edges at which their probabilities have steps."""

@@ -67,20 +67,21 @@ class CovariateModel:
         return self.parameters if self.units is None else self.units.joined(self.parameters)
 
 
-def fit_covariates(table: Any, wanted: str | int) -> CovariateModel:
+def fit_covariates(layout: Layout, table: Callable[[], Any], wanted: str | int) -> CovariateModel:
     """Fit the distribution of covariates to a table with missing values, wherever its rows are.
 
     Parameters
     ----------
-    table : ExactObjective
-        Of covariates alone.
+    layout : Layout
+        Of the covariates.
+    table : callable
+        Makes an objective of covariates alone; not used if there are none.
     wanted : "auto" or int
         Latent units.
     """
-    layout = table.layout
     if not layout.n_columns:
         return CovariateModel(_without_hidden_units(layout, np.zeros(0)), None)
-    rows = in_memory(table)
+    rows = in_memory(table())
     statistics = StatisticsSummary.of(rows.recorded, rows.subjects)
     parameters = _without_hidden_units(layout, Coordinates.of_statistics(layout, statistics, 0, 1.0).fixed_bias)
     n_units = number_of_units(rows.recorded, 1, _MOST_UNITS, rows.subjects) if isinstance(wanted, str) else int(wanted)

@@ -34,7 +34,7 @@ def receptive_fields(model: Any, X: Any, *, given: Any = None, ax: Axes | None =
     -------
     Axes
         A block for each measure, endpoints last. Shades compare numbers within a block: the largest has full colour, blue if negative,
-        orange if positive.
+        orange if positive. Cells are empty where a unit's harmonium does not have the column: ordered endpoints have one each.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def receptive_fields(model: Any, X: Any, *, given: Any = None, ax: Axes | None =
     for measure, columns in blocks:
         top += _BETWEEN_MEASURES
         ax.text(0.0, top + _BETWEEN_COLUMNS - 0.25, measure, ha="left", va="bottom", fontsize=SMALL, fontstyle="italic", color=INK)
-        largest = max(float(np.abs(column.to_numpy()).max()) for column in columns) or 1.0
+        largest = max(float(np.nanmax(np.abs(column.to_numpy()), initial=0.0)) for column in columns) or 1.0
         for column in columns:
             top += _BETWEEN_COLUMNS
             _draw_cells(ax, column.to_numpy(dtype=np.float64), top, Normalize(-largest, largest), size)
@@ -70,7 +70,8 @@ def receptive_fields(model: Any, X: Any, *, given: Any = None, ax: Axes | None =
             labels.extend(_row_labels(column.index))
             top += len(column)
     ax.set_yticks(ticks, labels, fontsize=SMALL)
-    ax.set_xticks(0.5 + np.arange(table.shape[1]), [plain(name) for name in table.columns], fontsize=SMALL)
+    units = ["\n".join(plain(name).rsplit(" ", 1)) for name in table.columns]  # an ordered endpoint's name on a line of its own
+    ax.set_xticks(0.5 + np.arange(table.shape[1]), units, fontsize=SMALL)
     ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
     ax.spines[:].set_visible(False)
     return ax
@@ -86,8 +87,9 @@ def _columns(block: pd.DataFrame) -> list[pd.DataFrame]:
 
 def _draw_cells(ax: Axes, values: Array, top: float, scale: Normalize, size: float) -> None:
     edges = np.arange(values.shape[1] + 1.0), top + np.arange(values.shape[0] + 1.0)
-    ax.pcolormesh(*edges, values, cmap=_DIVERGING, norm=scale, edgecolors="white", linewidth=0.5)
-    for (row, column), value in np.ndenumerate(values):
+    ax.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=_DIVERGING, norm=scale, edgecolors="white", linewidth=0.5)
+    for row, column in np.argwhere(np.isfinite(values)):
+        value = values[row, column]
         red, green, blue, _ = _DIVERGING(scale(value))
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
         ax.text(column + 0.5, top + row + 0.5, _number(value), ha="center", va="center_baseline", fontsize=size, color=ink)

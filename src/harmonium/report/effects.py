@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from harmonium import plots
+from harmonium.metrics.predictions import has_intervals
 from harmonium.report.document import Document
 from harmonium.report.drawing import WIDE, drawn, in_unit, signed
 
@@ -20,7 +21,7 @@ _INCHES = 0.24  # for a step
 
 def table_of_effects(model: Any, X: pd.DataFrame, y: pd.DataFrame) -> pd.DataFrame:
     """What ``model.summary`` returns; without intervals if the model has none."""
-    table: pd.DataFrame = model.summary(X, y, interval=None if model.fitted.spread is None else _LEVEL)
+    table: pd.DataFrame = model.summary(X, y, interval=_LEVEL if has_intervals(model) else None)
     return table
 
 

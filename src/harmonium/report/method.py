@@ -33,12 +33,17 @@ def method(page: Document, model: Any) -> None:
     """Settings, and the optimiser's way."""
     fitted = model.fitted
     page.heading("Method and settings")
-    by_endpoint = " Predictions come from a harmonium for each endpoint, fitted in the same way; the joint one distributes missing values."
-    each = "" if fitted.transitions is None else by_endpoint
+    ordered = (
+        f"each endpoint has a harmonium of its own with at most {fitted.n_hidden} hidden binary units, given the covariates and the state "
+        f"that a subject is in; {fitted.n_covariate_units} more units learn how covariates are distributed."
+    )
+    together = (
+        f"all endpoints and covariates are modelled together by {fitted.n_hidden} hidden binary units, and {fitted.n_covariate_units} "
+        "more that learn how covariates are distributed."
+    )
     page.text(
-        f"A survival harmonium (harmonium {__version__}): all endpoints and covariates are modelled together by {fitted.n_hidden} hidden "
-        f"binary units, and {fitted.n_covariate_units} more that learn how covariates are distributed. Whatever was not observed, because "
-        f"of censoring or because it is missing, is integrated out.{each}"
+        f"A survival harmonium (harmonium {__version__}): {together if fitted.transitions is None else ordered} Whatever was not "
+        "observed, because of censoring or because it is missing, is integrated out."
         + (" Penalty strengths were estimated from the data." if _chosen_by_data(fitted) else "")
     )
     settings = fitted.training.settings

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium import plots
+from harmonium.metrics.predictions import has_intervals
 from harmonium.numerics.round_times import three_times
 from harmonium.report.document import Document
 from harmonium.report.drawing import WIDE, drawn, in_unit, time_label
@@ -75,7 +76,7 @@ def _asked(names: tuple[str, ...]) -> Any:
 
 def predicted_of(model: Any, three: pd.DataFrame, events: list[tuple[str, ...]], unit: str) -> pd.DataFrame:
     """The probability of each event, or of any of several, by a few times, in per cent, with intervals if the model has them."""
-    prognosis, level = model.prognosis(three), None if model.spread is None else _LEVEL
+    prognosis, level = model.prognosis(three), _LEVEL if has_intervals(model) else None
     rows = []
     for names in events:
         times = _times(model, names, unit)
@@ -88,7 +89,7 @@ def predicted_of(model: Any, three: pd.DataFrame, events: list[tuple[str, ...]],
 
 
 def _caption(model: Any) -> str:
-    return "Predicted" if model.spread is None else f"Predicted, with {_LEVEL:.0%} intervals"
+    return f"Predicted, with {_LEVEL:.0%} intervals" if has_intervals(model) else "Predicted"
 
 
 def _per_cent(parts: list[float]) -> str:

@@ -2,7 +2,7 @@
 
 Rules where bounds of single endpoints do not say it exactly:
 
-* A intermediate event between two times is a step in that interval; what follows is counted from its end, when the event was known.
+* An intermediate event between two times is a step in that interval; what follows is counted from its end, when the event was known.
 * If one endpoint was followed for a shorter time than the others, nothing is known of the course beyond that time, but that the subject
   was alive, or dead, later; in training see :mod:`harmonium.table.possible_histories`.
 * A terminal event between two times with nothing else seen came without any other.

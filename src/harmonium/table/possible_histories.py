@@ -82,7 +82,8 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
         return same
     graph = StateGraph(y.names, y.terminal)
     found = histories_of(graph, y)
-    events = [name for e, name in enumerate(y.names) if np.isfinite(y.upper[:, e]).any()]  # one that was never seen is not thought of
+    # one that was never seen is not thought of; terminal ones between two times are left to the harmoniums, which take intervals
+    events = [name for name in graph.intermediate if np.isfinite(y.upper[:, y.names.index(name)]).any()]
     possible = possible_histories(graph, y, found, Rule.of_middles(_N_TIMES), events)
     if possible.rows.size == n_rows and possible.y is y:
         return same
@@ -101,11 +102,12 @@ def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = F
 def possible_histories(graph: StateGraph, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> PossibleHistories:
     """All that rows may have had; one for each if all of them were seen.
 
-    ``rule`` says at which times events may have come that were not seen, and ``events`` which.
+    ``rule`` says at which times events may have come that were not seen, and ``events`` which: a terminal event between two times is
+    several histories only if it is among them.
     """
     n_rows = len(y.lower)
     parts = [
-        own for own in (*_between_visits(graph, y, found, rule), *_after_the_last_visit(graph, y, found, rule, events)) if own.rows.size
+        own for own in (*_between_visits(graph, y, found, rule, events), *_after_the_last_visit(graph, y, found, rule, events)) if own.rows.size
     ]
     if not parts:
         return PossibleHistories(np.arange(n_rows), y, np.zeros(n_rows))
@@ -169,9 +171,9 @@ def _times(y: Endpoints, begin: Array, end: Array, rule: Rule) -> Iterator[tuple
         yield chosen, begin[chosen] + at * width, own * width
 
 
-def _between_visits(graph: StateGraph, y: Endpoints, found: Histories, rule: Rule) -> Iterator[PossibleHistories]:
-    """Of rows with a intermediate event between two times, of which the course is known from there on."""
-    for e in (graph.names.index(name) for name in graph.intermediate):
+def _between_visits(graph: StateGraph, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> Iterator[PossibleHistories]:
+    """Histories of rows with one event between two times, of which everything is known from there on."""
+    for e in (graph.names.index(name) for name in events):
         between = np.isfinite(y.upper) & (y.upper > y.lower)
         only = between[:, e] & (between.sum(axis=1) == 1) & (found.kind == e).any(axis=1)
         rows = np.flatnonzero(only & ((found.ended >= 0) | (np.minimum(found.alive, found.dead) <= found.until * (1.0 + _LONGER))))
@@ -231,7 +233,7 @@ def _shares(graph: StateGraph, possible: PossibleHistories, weights: Array) -> A
 
 
 def _refuse_if_nobody_can_tell(graph: StateGraph, y: Endpoints, found: Histories) -> None:
-    """Refuse a table that says too little about terminal events without a intermediate one."""
+    """Refuse a table that says too little about terminal events without an intermediate one."""
     known = int(((found.ended >= 0) & (found.state == 0)).sum())
     unseen = (found.ended < 0) & (found.state == 0) & np.isfinite(found.dead) & np.isinf(y.upper[:, _intermediate(graph, 0)]).all(axis=1)
     looked_for = np.isfinite(y.upper[:, _intermediate(graph, 0)]).any()
@@ -254,8 +256,8 @@ class _Stays:
 
     Attributes
     ----------
-    n_courses : int
-    course : ndarray of int
+    n_histories : int
+    history : ndarray of int
         Whose stay it is.
     transition : ndarray of int
         Number of the state and the event.
@@ -267,8 +269,8 @@ class _Stays:
         In which the stay ended.
     """
 
-    n_courses: int
-    graph: Integers
+    n_histories: int
+    history: Integers
     transition: Integers
     happened: Booleans
     exposure: Array
@@ -291,7 +293,7 @@ class _Stays:
 
     def log_likelihoods(self, weights: Array) -> Array:
         """Of all courses, by the hazards that courses with these weights have."""
-        own, size = weights[self.graph], (int(self.transition.max()) + 1) * _N_PIECES
+        own, size = weights[self.history], (int(self.transition.max()) + 1) * _N_PIECES
         events = np.bincount(self.transition * _N_PIECES + self.piece, own * self.happened, size).reshape(-1, _N_PIECES)
         time = np.column_stack([np.bincount(self.transition, own * spent, len(events)) for spent in self.exposure.T])
         total, spent = events.sum(axis=1, keepdims=True), time.sum(axis=1, keepdims=True)
@@ -299,7 +301,7 @@ class _Stays:
             hazards = np.where((total > 0.0) & (spent > 0.0), (events + 1.0) / (time + spent / total), 0.0)
             ln = np.where(self.happened, np.log(hazards[self.transition, self.piece]), 0.0)
         ln -= (self.exposure * hazards[self.transition]).sum(axis=1)
-        return np.asarray(np.bincount(self.graph, ln, self.n_courses), dtype=np.float64)
+        return np.asarray(np.bincount(self.history, ln, self.n_histories), dtype=np.float64)
 
 
 def _stays(graph: StateGraph, y: Endpoints) -> tuple[Integers, Integers, Integers, Array, Array]:

@@ -29,6 +29,8 @@ _LONGER = {False: 2e-6, True: 1e-6}  # relative change of the objective at which
 _THOROUGH = 500  # rows from which on optima of several outcomes are settled: fits of small tables are to be quick
 _MOST_RIVALS = 3  # other optima that are remembered
 _ALIKE = 0.5  # nats of all rows: optima that differ by less are too close to be rivals
+_WIDE = 800  # coordinates, such as those of two hundred levels: with more, factors of a Hessian take longer than the search
+_DIAGONAL_ROUNDS = 3  # of prior and place in turn; the third changes precisions by a tenth at most
 _SETTLED = 1e-3  # times tol: what the quadratic model may still promise to gain, per row
 _NEARLY = 1e-3  # nats of all rows: the same where optima are compared
 
@@ -114,6 +116,8 @@ class OptimumSearch:
         problem, coordinates = self.problem, self.problem.coordinates
         problem.precisions = smoothed(coordinates, problem.precisions, _SEARCHED)
         z = self.run(z, _ROUGH).x
+        if coordinates.size > _WIDE:
+            return self._under_diagonal_prior(z)
         curvature = problem.curvature(z)
         n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
         prior = evidence_prior(problem, z, Prior(np.full(n_covariates, FIRST_L2), _SEARCHED), curvature)
@@ -121,10 +125,24 @@ class OptimumSearch:
         end = self.polish(z, curvature, to_the_point=to_the_point)
         return Optimum(prior, end, log_evidence(problem, end))
 
+    def _under_diagonal_prior(self, z: Array) -> Optimum:
+        """The same where there are so many couplings that a Hessian takes longer than a search: by its diagonal, in turn with the place."""
+        problem, coordinates = self.problem, self.problem.coordinates
+        n_covariates = coordinates.layout.n_columns - coordinates.layout.n_outcomes
+        prior = Prior(np.full(n_covariates, FIRST_L2), _SEARCHED)
+        for _ in range(_DIAGONAL_ROUNDS):
+            diagonal = problem.diagonal(z)
+            prior = evidence_prior(problem, z, prior, diagonal)
+            problem.precisions = prior_precisions(coordinates, prior)
+            end = self.run(z, self.tol * problem.share_of_events)
+            z = end.x
+        end.hess = np.diag((diagonal + problem.precisions) / problem.n_rows)
+        return Optimum(prior, end, log_evidence(problem, end), is_settled=True)
+
     def nearest(self, z: Array) -> Optimum:
         """The optimum near a place; if the search is thorough, where it and its prior agree."""
         found = self.under_own_prior(z)
-        return settled(self.problem, found, self.polish) if self.is_thorough else found
+        return settled(self.problem, found, self.polish) if self.is_thorough and not found.is_settled else found
 
     def best(self, start_of: Callable[[int], Array], n_starts: int, most_starts: int) -> tuple[Optimum, list[Array]]:
         """The optimum that is taken, and places near others that may be its rivals.
@@ -162,7 +180,7 @@ class OptimumSearch:
             if found_again(best):
                 break
         others = [one for one in known if one is not best]
-        return settled(problem, best, self.polish) if self.is_thorough else best, others
+        return settled(problem, best, self.polish) if self.is_thorough and problem.coordinates.size <= _WIDE else best, others
 
     def _all_settled(self, optima: list[Optimum]) -> list[Optimum]:
         """Those that may be best where they and their priors agree."""

@@ -33,6 +33,7 @@ _N_FIXED_POINT = 5
 _LENT = 2.0  # couplings of the common precision that every column's own precision counts beside its own couplings
 _GRID = 16.0  # precisions told apart between a number and its double
 _STEP = 1e-4  # of differences of gradients
+_LOOKED_AT = 48  # couplings of a column: their mean curvature is then known to a few per cent
 _AT_BOUND = 1e-9
 _STIFF = 100.0  # curvature per row beyond which that is a long step, and a shorter one is taken
 
@@ -129,6 +130,21 @@ class PenalisedLikelihood:
         whole: Array = 0.5 * self.n_rows * (out + out.T) - np.diag(self.precisions)
         return whole
 
+    def diagonal(self, z: Array) -> Array:
+        """The diagonal of :meth:`curvature`; of columns with many couplings a few are looked at, and the others are as these on average."""
+        group = np.full(z.size, -1)
+        self.coordinates.split(group)[1][:] = groups_of(self.coordinates)[:, None]
+        members = [np.flatnonzero(group == number) for number in range(_n_covariates(self.coordinates))]
+        looked_at = [own[np.unique(np.linspace(0, own.size - 1, _LOOKED_AT).astype(int))] if own.size else own for own in members]
+        others = np.flatnonzero((group < 0) | (group >= len(members)))
+        chosen = np.concatenate([others, *looked_at])
+        out, base = np.empty(z.size), self.loss(z)[1]
+        out[chosen] = [self._differences(z, chosen[k : k + 1], np.array([_STEP]), base)[0, i] for k, i in enumerate(chosen)]
+        out = self.n_rows * out - self.precisions
+        for own, some in zip(members, looked_at, strict=True):
+            out[np.setdiff1d(own, some)] = out[some].mean() if some.size else 0.0
+        return np.maximum(out, 0.0)
+
     def _differences(self, z: Array, chosen: Integers, steps: Array, base: Array) -> Array:
         """Of gradients, by steps along some coordinates, a row for each."""
         moved = np.repeat(z[None], chosen.size, axis=0)
@@ -216,6 +232,7 @@ class _Evidence:
     """MacKay's fixed point (eq. 16) in turn with the position of the optimum under the new precisions, without further gradients."""
 
     def __init__(self, problem: PenalisedLikelihood, z: Array, whole: Array) -> None:
+        """``whole`` is :meth:`PenalisedLikelihood.curvature`, or its diagonal alone."""
         coordinates = problem.coordinates
         low, high = coordinates.bounds()
         free = np.flatnonzero((z > low + _AT_BOUND) & (z < high - _AT_BOUND))
@@ -225,9 +242,10 @@ class _Evidence:
         self._n_covariates = _n_covariates(coordinates)
         self._of_outcomes = self._group == self._n_covariates
         self._prior = problem.precisions[free]
-        self._curvature = _positive(whole[np.ix_(free, free)])
+        self._curvature = whole[free] if whole.ndim == 1 else _positive(whole[np.ix_(free, free)])
         slope = problem.n_rows * problem.loss(z)[1][free]  # z need not be quite at the optimum
-        self._pull = self._curvature @ z[free] + self._prior * z[free] - slope  # the optimum solves (curvature + prior) z = pull
+        bent = self._curvature * z[free] if whole.ndim == 1 else self._curvature @ z[free]
+        self._pull = bent + self._prior * z[free] - slope  # the optimum solves (curvature + prior) z = pull
 
     def common(self, precision: float, outcomes: float | None = None) -> tuple[float, float]:
         """One precision for all covariates and, if it is to be chosen, one for the outcomes."""
@@ -235,9 +253,9 @@ class _Evidence:
         chosen = np.nan if outcomes is None else outcomes
         for _ in range(_N_FIXED_POINT):
             prior = np.where(self._of_outcomes & (outcomes is not None), chosen, self._prior)
-            covariance, position = self._optimum(np.where(of_covariates, precision, prior))
-            precision = _updated(of_covariates, precision, covariance, position, _PRECISION_RANGE)
-            chosen = _updated(self._of_outcomes, chosen, covariance, position, _OUTCOME_RANGE)
+            variances, position = self._optimum(np.where(of_covariates, precision, prior))
+            precision = _updated(of_covariates, precision, variances, position, _PRECISION_RANGE)
+            chosen = _updated(self._of_outcomes, chosen, variances, position, _OUTCOME_RANGE)
         return precision, chosen
 
     def by_covariate(self, common: float, outcomes: float) -> Prior:
@@ -246,27 +264,32 @@ class _Evidence:
         chosen = [self._group == k for k in range(self._n_covariates)]
         for _ in range(_N_FIXED_POINT):
             prior = np.where(self._group >= 0, np.append(precisions, outcomes)[self._group], self._prior)
-            covariance, position = self._optimum(prior)
+            variances, position = self._optimum(prior)
             for k, own in enumerate(chosen):
-                precisions[k] = _updated(own, precisions[k], covariance, position, _PRECISION_RANGE, (_LENT, common))
-            outcomes = _updated(self._of_outcomes, outcomes, covariance, position, _OUTCOME_RANGE)
+                precisions[k] = _updated(own, precisions[k], variances, position, _PRECISION_RANGE, (_LENT, common))
+            outcomes = _updated(self._of_outcomes, outcomes, variances, position, _OUTCOME_RANGE)
         return Prior(_on_grid(precisions), float(_on_grid(np.array(outcomes))))
 
     def _optimum(self, prior: Array) -> tuple[Array, Array]:
-        covariance = np.linalg.inv(self._curvature + np.diag(np.maximum(prior, 1e-6)))
-        return covariance, covariance @ self._pull
+        """Variances and position."""
+        least = np.maximum(prior, 1e-6)
+        if self._curvature.ndim == 1:
+            variances = 1.0 / (self._curvature + least)
+            return variances, variances * self._pull
+        covariance = np.linalg.inv(self._curvature + np.diag(least))
+        return np.diagonal(covariance), covariance @ self._pull
 
 
 def _updated(
     chosen: Booleans,
     precision: float,
-    covariance: Array,
+    variances: Array,
     position: Array,
     allowed: tuple[float, float],
     lent: tuple[float, float] = (0.0, 1.0),
 ) -> float:
     """The effective number of well determined couplings divided by their sum of squares; ``lent``: so many, of such a precision."""
-    n_determined = chosen.sum() - precision * np.diagonal(covariance)[chosen].sum()
+    n_determined = chosen.sum() - precision * variances[chosen].sum()
     size = float(np.sum(position[chosen] ** 2))
     number, of_precision = lent
     return float(np.clip((max(n_determined, 1e-3) + number) / (max(size, 1e-12) + number / of_precision), *allowed))
