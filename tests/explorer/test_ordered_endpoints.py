@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.explorer import figures
-from harmonium.explorer.answers import bands_of, curves_of, reasons_of, scenario_table, states_of
+from harmonium.explorer.answers import bands_of, curves_of, reasons_of, scenario_table, states_of, tables
 from harmonium.explorer.app import make_app
 from harmonium.explorer.cohort import cohort_answers, forms_of
 from harmonium.explorer.schema import Schema
@@ -50,6 +50,16 @@ def test_the_figure_stacks_them(ordered_model, schema):
     drawn = figures.states_figure(schema, states_of(ordered_model, schema, Patient.unknown(schema)))
     assert [trace["name"] for trace in drawn["data"]] == ["event-free", "recurrence", "death without recurrence", "death after recurrence"]
     assert {trace["stackgroup"] for trace in drawn["data"]} == {"states"}
+
+
+def test_receptive_fields_are_empty_where_a_harmonium_does_not_have_the_column(ordered_model, schema):
+    nobody, _ = tables(schema, [Patient.unknown(schema)])
+    fields = ordered_model.receptive_fields(nobody)
+    (heat,), layout = (figures.fields_figure(fields)[name] for name in ("data", "layout"))
+    assert [[value is None for value in row] for row in heat["z"]] == fields.isna().to_numpy().tolist()
+    assert [[not text for text in row] for row in heat["text"]] == fields.isna().to_numpy().tolist()
+    assert heat["zmax"] == fields.abs().max(axis=None)
+    assert layout["xaxis"]["ticktext"] == ["recurrence h0", "recurrence h1", "death h0", "death h1"]
 
 
 def test_curves_are_incidences(ordered_model, schema):

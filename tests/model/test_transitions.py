@@ -421,7 +421,8 @@ def test_joint_survival_equals_draws(model: Fitted, study: Study, history: str) 
     joint = quiet(model, X[:1], known[:1]).joint_survival({"recurrence": at, "death": at})[0]
     seen = ((drawn[..., 0, None] > at)[..., :, None] & (drawn[..., 1, None] > at)[..., None, :]).mean(axis=1)
     error = seen.std(axis=0) / np.sqrt(len(seen))  # rows of one draw share the times at which an event may have been missed
-    assert (np.abs(seen.mean(axis=0) - joint) <= 4.5 * error + 1e-3).all()
+    step = 0.04 if "between" in history else 0.0  # one of 32 times at which an event may have come
+    assert (np.abs(seen.mean(axis=0) - joint) <= 4.5 * error + 1e-3 + step).all()
 
 
 def test_draws_of_a_history_before_death_that_is_not_known_agree_with_the_states(trial_model: Fitted, trial: Study) -> None:
@@ -518,7 +519,9 @@ def test_rates_of_several_events_are_derivatives_of_states(
         timed = np.isnan(density).all(axis=1)
         assert timed.sum() <= (0 if landmark is None else 6)
         expected = np.maximum(rates[happened].sum(axis=0), 0.0)
-        np.testing.assert_allclose(density[~timed], expected[~timed], rtol=0.02, atol=1.5e-3)
+        there = ~np.isnan(density)  # none where only bounds of the time of an event are known
+        assert there[:, -1][~timed].all()
+        np.testing.assert_allclose(density[there], expected[there], rtol=0.02, atol=1.5e-3)
 
 
 def test_of_several_events_one_is_known_to_lie_in_an_interval(several: tuple[pd.DataFrame, pd.DataFrame, Fitted]) -> None:
@@ -539,9 +542,7 @@ def test_of_several_events_one_is_known_to_lie_in_an_interval(several: tuple[pd.
     breaks = np.concatenate([kinks(model), 3.0 - kinks(model, 1)])
     parts = np.array([integral(with_one, lower, upper, breaks) for lower, upper in ((1.0, 1.2), (1.2, 1.8), (1.8, 2.0))])
     np.testing.assert_allclose(incidence[1:3], (np.cumsum(parts) / parts.sum())[:2], atol=0.02)
-    expected = [0.0, with_one(1.2) / parts.sum(), with_one(1.8) / parts.sum(), 0.0]
-    np.testing.assert_allclose(prognosis.density("a", at)[0], expected, rtol=0.01)
-    np.testing.assert_allclose(prognosis.density(("a", "b"), at), prognosis.density("a", at), rtol=1e-6)
+    assert np.isnan(prognosis.density("a", at)).all()  # only bounds of its time are known
     assert np.isnan(prognosis.density("b", at)).all()
 
 
@@ -579,9 +580,16 @@ def test_the_integral_of_a_density_is_the_incidence(model: Fitted, study: Study,
     density = prognosis.density(endpoint, nodes.ravel())
     found = np.cumsum((density.reshape(3, *nodes.shape) * weights).sum(axis=2), axis=1)
     incidence = prognosis.cumulative_incidence(endpoint, edges)
-    steps = {"recurrence at 8, alive at 12": ("recurrence", EITHER), "no recurrence until 6, dead at 30": ("death", EITHER)}
-    if endpoint in steps.get(history, ()):
-        assert np.isnan(density).all()
+    bounded = {
+        "recurrence at 8, alive at 12": ("recurrence", EITHER),
+        "no recurrence until 6, dead at 30": ("recurrence", "death", EITHER),
+        "recurrence between 5 and 8": ("recurrence", EITHER),
+        "recurrence between 5 and 8, death between 20 and 30": ("recurrence", "death", EITHER),
+        "death between 12 and 30 without recurrence": ("death", EITHER),
+        "no recurrence until 6, alive at 12": ("recurrence", EITHER),
+    }
+    if endpoint in bounded.get(history, ()):  # there is no density as long as only bounds of a time are known
+        assert np.isnan(density).any()
     else:
         assert (density >= 0.0).all()
         np.testing.assert_allclose(found, incidence[:, 1:] - incidence[:, :1], rtol=0.0, atol=2e-5)

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -39,6 +40,21 @@ def test_rows_are_beside_their_labels_and_within_the_axes(nvalt8):
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels[labels.index("smoker: current") + 1] == "former"
     assert labels[-2:] == ["os", "rfs"]
+
+
+def test_cells_of_columns_that_an_endpoints_harmonium_does_not_have_are_empty():
+    X, y = hm.datasets.load_nvalt8(terminal=True)
+    X = X[["stage", "age"]]
+    model = hm.SurvivalHarmonium(2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    ax, table = hm.plots.receptive_fields(model, X, given=y), model.receptive_fields(X, given=y)
+    values = np.ma.concatenate([mesh.get_array() for mesh in ax.collections])
+    assert table.isna().any(axis=None)
+    by_measure = pd.concat([block for _, block in table.groupby(level="measure", sort=False)])
+    np.testing.assert_array_equal(np.ma.getmaskarray(values), by_measure.isna().to_numpy())
+    measures = table.index.get_level_values("measure").unique()
+    assert sum(text.get_text() not in measures for text in ax.texts) == table.count().sum()
+    assert [label.get_text() for label in ax.get_xticklabels()][-1] == "death\nhidden1"
+    assert all(np.isfinite(mesh.norm.vmax) for mesh in ax.collections)
 
 
 def test_small_axes_get_small_numbers(one_endpoint):

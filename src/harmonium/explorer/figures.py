@@ -213,13 +213,13 @@ def fields_figure(fields: pd.DataFrame) -> Figure:
     labels = [as_text(f"{name} = {level}" if level else name, 34) for name, level, _ in fields.index]
     values = fields.to_numpy()
     most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    known = np.isfinite(values)
+    cells = [[float(value) if np.isfinite(value) else None for value in row] for row in values]
     heat = {
         "type": "heatmap",
         "x": list(range(values.shape[1])),
         "y": list(range(len(labels))),
-        "z": np.where(known, values, None).tolist(),
-        "text": [[f"{value:.2f}" if own else "" for value, own in zip(*rows, strict=True)] for rows in zip(values, known, strict=True)],
+        "z": cells,
+        "text": [["" if value is None else f"{value:.2f}" for value in row] for row in cells],
         "zmid": 0.0,
         "zmin": -most,
         "zmax": most,

@@ -41,7 +41,7 @@ MOST_ROWS = 20_000
 MOST_ROUNDS = 20
 """Of harmoniums and the distribution of covariates in turn; where half of a column is missing, ten are needed."""
 
-SETTLED = 1e-3
+SETTLED = 3e-4
 """Mean change of a subject's probabilities in a round, from which on predictions change by less than that."""
 
 _SEED = 0  # of the rows that are drawn from a larger table
@@ -156,7 +156,7 @@ class CovariateTraining:
 
 def further_trainer(trainer: Exact, found: Fit) -> Exact:
     """The trainer of a part of several that are fitted in turn, which goes on from where the part is, under the prior that was chosen."""
-    again: Exact = clone(trainer).set_params(l2=found.l2, n_starts=1, sample_rows=None, tol=10.0 * trainer.tol)
+    again: Exact = clone(trainer).set_params(l2=found.l2, n_starts=1, sample_rows=None)
     return again
 
 

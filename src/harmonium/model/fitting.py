@@ -222,7 +222,8 @@ def _fit_histories(
                 fits[e] = Fit(fit.parameters, fit.converged, fits[e].l2, *counts, fits[e].rivals)
                 return fit.parameters
 
-            _, covariates, rows = training.in_turn([fit.parameters for fit in fits], again)  # type: ignore[assignment]
+            begin = _before(start, tables) or [fit.parameters for fit in fits]
+            _, covariates, rows = training.in_turn(begin, again)  # type: ignore[assignment]
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
     generators = _generators(training, [fit.parameters for fit in fits], covariates, seed, n_jobs) if exact else None
     models = []
@@ -239,6 +240,15 @@ def _fit_histories(
     made = None if generators is None else Generating(partial(_part_of, generators, 0))
     fitted = Fitted(study, covariates.parameters, summary, n_jobs, covariates.units, made, transitions=transitions)
     return fitted, pd.concat(histories, ignore_index=True)
+
+
+def _before(start: Fitted | None, tables: Sequence[EndpointTable]) -> list[Parameters] | None:
+    """Parameters from which training goes on; None if there are none for these columns, some of which say which state it is."""
+    if start is None or start.transitions is None:
+        return None
+    found = [model.parameters for model in start.transitions.models]
+    fit = all(own.layout == table.objective.layout for own, table in zip(found, tables, strict=True))
+    return found if fit else None
 
 
 def _search(

@@ -172,7 +172,7 @@ class TransitionAnswers:
         return out
 
     def density(self, places: Places, at: Array) -> Array:
-        """Derivative of the cumulative incidence; NaN at times at which it is known whether, or when, the event happened, and beyond follow-up."""
+        """Derivative of the cumulative incidence; NaN where the time of the event, or bounds of it, are known, and beyond follow-up."""
         happened = [self.graph.has_happened(path, places) for path in self.graph.paths]
         rates = self._averaged(lambda own: own.rates(at), None)
         found = np.maximum(rates[happened].sum(axis=0), 0.0)  # flows in and out, whose sum rounding may leave below zero

@@ -107,12 +107,16 @@ def possible_histories(graph: StateGraph, y: Endpoints, found: Histories, rule: 
     """
     n_rows = len(y.lower)
     parts = [
-        own for own in (*_between_visits(graph, y, found, rule, events), *_after_the_last_visit(graph, y, found, rule, events)) if own.rows.size
+        own
+        for own in (*_between_visits(graph, y, found, rule, events), *_after_the_last_visit(graph, y, found, rule, events))
+        if own.rows.size
     ]
     if not parts:
         return PossibleHistories(np.arange(n_rows), y, np.zeros(n_rows))
     seen = np.setdiff1d(np.arange(n_rows), np.concatenate([own.rows for own in parts]))
-    return PossibleHistories.joined([PossibleHistories(seen, y.part(seen), np.zeros(seen.size)), *parts])
+    out = PossibleHistories.joined([PossibleHistories(seen, y.part(seen), np.zeros(seen.size)), *parts])
+    further = possible_histories(graph, out.y, histories_of(graph, out.y), rule, events)  # of events between two times, one by one
+    return PossibleHistories(out.rows[further.rows], further.y, out.log_width[further.rows] + further.log_width)
 
 
 class Rule(NamedTuple):
@@ -172,13 +176,18 @@ def _times(y: Endpoints, begin: Array, end: Array, rule: Rule) -> Iterator[tuple
 
 
 def _between_visits(graph: StateGraph, y: Endpoints, found: Histories, rule: Rule, events: Sequence[str]) -> Iterator[PossibleHistories]:
-    """Histories of rows with one event between two times, of which everything is known from there on."""
+    """Histories of rows with an event between two times, the earliest such event, of which everything is known from there on."""
+    between = (
+        np.isfinite(y.upper) & (y.upper > y.lower) & np.isin(np.arange(len(graph.names)), [graph.names.index(name) for name in events])
+    )
+    earliest = np.argmin(np.where(between, y.lower, np.inf), axis=1)
     for e in (graph.names.index(name) for name in events):
-        between = np.isfinite(y.upper) & (y.upper > y.lower)
-        only = between[:, e] & (between.sum(axis=1) == 1) & (found.kind == e).any(axis=1)
-        rows = np.flatnonzero(only & ((found.ended >= 0) | (np.minimum(found.alive, found.dead) <= found.until * (1.0 + _LONGER))))
+        own = between[:, e] & (earliest == e) & (found.kind == e).any(axis=1)
+        rows = np.flatnonzero(own & ((found.ended >= 0) | (np.minimum(found.alive, found.dead) <= found.until * (1.0 + _LONGER))))
         for chosen, at, width in _times(y, y.lower[rows, e], y.upper[rows, e], rule):
             own = y.part(rows[chosen])
+            if graph.is_terminal(e):
+                own.lower[:] = np.minimum(own.lower, at[:, None])  # nothing is observed after it
             own.lower[:, e] = own.upper[:, e] = at
             yield PossibleHistories(rows[chosen], own, np.log(width))
 
