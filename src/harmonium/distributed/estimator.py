@@ -28,8 +28,8 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
 
     One pass over the partitions learns the encoding; another encodes them, and the workers keep the result in memory. Then each gradient
     sends the parameters out and brings sums back. The model is that of :class:`harmonium.SurvivalHarmonium` for the same rows and
-    settings, to rounding; it depends on the partitions, but not on how many workers there are, which of them has which partition, or
-    whether one is lost on the way.
+    settings, to rounding, if no covariate is missing. It depends on the partitions, but not on how many workers there are, which of them
+    has which partition, or whether one is lost on the way.
 
     Parameters
     ----------
@@ -51,9 +51,10 @@ class DaskSurvivalHarmonium(BaseEstimator):  # type: ignore[misc]
     -----
     Where an endpoint is terminal, each endpoint has a harmonium of its own, as in memory, and the sojourns from which it is learned are
     encoded where their subjects are; the same endpoints must be terminal in all partitions. The distribution of covariates is learned from
-    at most about 20,000 rows, and what imputations are drawn from, from 10,000, which come to the client. Other than in memory, subjects
-    of whom something is not known are not completed in training: each harmonium sums over covariates that are missing, and event histories
-    count as far as they were seen (``harmonium/table/histories.py``).
+    at most about 20,000 rows, and what imputations are drawn from, from 10,000, which come to the client.
+
+    Other than in memory, subjects of whom something is not known are not completed in training, also of one endpoint: a harmonium sums over
+    covariates that are missing, and event histories count as far as they were seen (``harmonium/table/histories.py``).
 
     Up to 200,000 distinct times of each endpoint, or sojourns in each state, the encoding is that of the whole table. Beyond, time scales
     come from times that are rounded down by less than a thousandth, and tied event times are not widened to intervals

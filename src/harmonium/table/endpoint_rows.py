@@ -52,7 +52,7 @@ class EndpointRows:
 
 
 def endpoint_rows(graph: StateGraph, found: Histories, y: Endpoints, endpoint: int) -> EndpointRows:
-    """The table of one endpoint of courses that were seen to their end, or until some time.
+    """The table of one endpoint of histories that were seen to their end, or until some time.
 
     Examples
     --------

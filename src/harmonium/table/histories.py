@@ -1,9 +1,9 @@
-"""What is known of each subject's course: the states that it has been through, and the one that it is in.
+"""Event histories: the states that each subject has been through, and the one that it is in, as far as they are known.
 
 Rules where bounds of single endpoints do not say it exactly:
 
 * An intermediate event between two times is a step in that interval; what follows is counted from its end, when the event was known.
-* If one endpoint was followed for a shorter time than the others, nothing is known of the course beyond that time, but that the subject
+* If one endpoint was followed for a shorter time than the others, nothing is known of the history beyond that time, but that the subject
   was alive, or dead, later; in training see :mod:`harmonium.table.possible_histories`.
 * A terminal event between two times with nothing else seen came without any other.
 """
@@ -36,13 +36,13 @@ class Histories:
     state : ndarray of int
         Where the row is, or was when it ended.
     ended : ndarray of int
-        The terminal endpoint at the end of a course that is known; otherwise -1.
+        The terminal endpoint at the end of a history that is known; otherwise -1.
     entered, until : ndarray
         When the state was entered, and until when the row is known to have been in it.
     alive : ndarray
         Until when no terminal event is known to have happened; not before ``until``.
     dead, cause : ndarray
-        When a terminal event had happened, infinite if that is not known, and which, where the course before it is not known.
+        When a terminal event had happened, infinite if that is not known, and which, where the history before it is not known.
     """
 
     origin: Array
@@ -64,7 +64,7 @@ class Histories:
 
 
 def histories_of(graph: StateGraph, y: Endpoints) -> Histories:
-    """Read the course of every row from its endpoints, which must be in the course's order.
+    """Read the event history of every row from its endpoints, which must be in the order of the graph.
 
     Examples
     --------

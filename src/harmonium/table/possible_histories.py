@@ -4,10 +4,10 @@ Recurrences are found at visits, deaths in a register. Of a subject without recu
 whether a recurrence came between; of one with a recurrence, between which two visits it came. To forget what is known beyond the last
 visit would be to forget deaths, and often nothing but deaths.
 
-So such a row becomes several, each with a course that it may have had, and all together with its weight. What a course has of it is how
+So such a row becomes several, each with a history that it may have had, and all together with its weight. What a history has of it is how
 likely it is among subjects with the same observation, by hazards of the events from state to state that are constant between a few times
-since the state was entered. These maximise the likelihood of what was seen of all rows (the EM algorithm), in which a course that nobody
-saw to its end counts as well: hazards from whole courses only would have no death without recurrence where all are seen at visits.
+since the state was entered. These maximise the likelihood of what was seen of all rows (the EM algorithm), in which a history that nobody
+saw to its end counts as well: hazards from whole histories only would have no death without recurrence where all are seen at visits.
 Covariates have no say in it. At most one event is thought of between the last visit and the last that is known of the subject, at one of a
 few times.
 
@@ -34,10 +34,10 @@ __all__ = ["Completed", "PossibleHistories", "Rule", "completed", "possible_hist
 
 _N_TIMES = 4  # at which an event may have come, in training: in the middle of equal parts of the time that was not seen
 _SHORT = 0.01  # of the longest follow-up: a time that was not seen and is shorter has one part
-_LEAST = 0.02  # share of a course that is thought of
+_LEAST = 0.02  # share of a history that is thought of
 _LONGER = 1e-6  # relative: how much longer a subject must have been followed than an event of its
 _N_PIECES = 3  # of a hazard, with as many events each; with six, simulations from which none is whole go astray (docs/decisions)
-_FEWEST = 5  # courses with a terminal event and no intermediate one that are known, so that others may be hard to tell; or that are not
+_FEWEST = 5  # histories with a terminal event and no intermediate one that are known, so that others may be hard to tell; or that are not
 _GAP = 0.05  # of mean follow-up, between last visits and terminal events: beyond, without these, simulations are off by more than .02
 _MOST_ROUNDS = 500
 _SETTLED = 1e-4  # change of a share from which on rounds end
@@ -45,7 +45,7 @@ _SETTLED = 1e-4  # change of a share from which on rounds end
 
 @dataclass(frozen=True)
 class Completed:
-    """A table in which every course is as well known as all its endpoints together say.
+    """A table in which every history is as well known as all its endpoints together say.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class Completed:
 
 
 def completed(y: Endpoints, weights: RowWeights = UNWEIGHTED, *, whole: bool = False) -> Completed:
-    """A table with rows for all courses that subjects may have had; the same table if all of them were seen.
+    """A table with rows for all histories that subjects may have had; the same table if all of them were seen.
 
-    ``whole``: with the likeliest course of each row alone, so that no row becomes several.
+    ``whole``: with the likeliest history of each row alone, so that no row becomes several.
 
     Examples
     --------
@@ -138,9 +138,9 @@ class PossibleHistories:
     Attributes
     ----------
     rows : ndarray of int
-        Whose course it is.
+        Whose history it is.
     y : Endpoints
-        What is known of a subject with this course.
+        What is known of a subject with this history.
     log_width : ndarray
         Ln of the time for which the time of an event that was not seen stands.
     """
@@ -226,7 +226,7 @@ def _nothing_passed(graph: StateGraph, y: Endpoints, rows: Integers, end: Array)
 
 
 def _shares(graph: StateGraph, possible: PossibleHistories, weights: Array) -> Array:
-    """Which share of its row each course has; a row whose courses all seem impossible is shared out evenly."""
+    """Which share of its row each history has; a row whose histories all seem impossible is shared out evenly."""
     stays, row, n_rows = _Stays.of(graph, possible.y), possible.rows, weights.size
     share = 1.0 / np.bincount(row, minlength=n_rows)[row]
     for _ in range(_MOST_ROUNDS):
@@ -261,7 +261,7 @@ def _refuse_if_nobody_can_tell(graph: StateGraph, y: Endpoints, found: Histories
 
 @dataclass(frozen=True)
 class _Stays:
-    """Times that courses spend in states, once for each event that may end them.
+    """Times that histories spend in states, once for each event that may end them.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class _Stays:
 
     @classmethod
     def of(cls, graph: StateGraph, y: Endpoints) -> _Stays:
-        """Of all courses."""
+        """Of all histories."""
         owner, state, kind, begin, end = _stays(graph, y)
         parts = []
         for number, (s, e) in enumerate(graph.transitions):
@@ -301,7 +301,7 @@ class _Stays:
         return cls(len(y.lower), *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def log_likelihoods(self, weights: Array) -> Array:
-        """Of all courses, by the hazards that courses with these weights have."""
+        """Of all histories, by the hazards that histories with these weights have."""
         own, size = weights[self.history], (int(self.transition.max()) + 1) * _N_PIECES
         events = np.bincount(self.transition * _N_PIECES + self.piece, own * self.happened, size).reshape(-1, _N_PIECES)
         time = np.column_stack([np.bincount(self.transition, own * spent, len(events)) for spent in self.exposure.T])
