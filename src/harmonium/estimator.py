@@ -12,7 +12,6 @@ from sklearn.utils import RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
 from harmonium.engine.parameters import Parameters
-from harmonium.model.bootstrap import dependence_with_intervals
 from harmonium.model.explanation import code_names
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import Recipe, encode_training_table, fit_model, grown
@@ -307,52 +306,6 @@ class SurvivalHarmonium(SurvivalModel, TransformerMixin, BaseEstimator):  # type
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the latent codes: hidden0, hidden1, ..."""
         return code_names(self.fitted)
-
-    def dependence(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        interval: float | None = None,
-        n_bootstrap: int = 0,
-        confidence: float = 0.95,
-        random_state: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> pd.DataFrame:
-        """Do endpoints attract or repel each other? Kendall's tau of each pair under the model (eq. 25).
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Covariates of the subjects that are compared.
-        y : DataFrame, optional
-            Their endpoints; needed for the bootstrap only.
-        interval : float, optional
-            Probability of intervals, along the directions in which the parameters may move; no refits.
-        n_bootstrap : int
-            Refits to resampled rows, for confidence intervals, at least 2; the fits begin at this model's parameters.
-        confidence : float
-        random_state : int or numpy.random.Generator, optional
-            Of the resampling.
-        sample_weight : array_like of shape (n_rows,), optional
-            Of the rows in the refits.
-        groups : array_like of shape (n_rows,), optional
-            Rows of one group, such as a hospital's, are resampled together.
-
-        Returns
-        -------
-        DataFrame
-            For each pair: ``tau`` between all subjects and ``tau_given_covariates`` between subjects with the same covariates, averaged;
-            with ``interval`` or a bootstrap, intervals. Positive: subjects that have one event early tend to have the other early.
-        """
-        if not n_bootstrap:
-            return super().dependence(X, interval=interval)
-        if y is None:
-            raise ValueError("the bootstrap refits the model and needs y")
-        return dependence_with_intervals(
-            self.recipe(), self.fitted, X, y, n_bootstrap, confidence, random_state, sample_weight=sample_weight, groups=groups
-        )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """What a notebook shows: scikit-learn's diagram, and the model itself once it is fitted."""

@@ -237,12 +237,3 @@ class TestGroups:
         assert np.isfinite(found["mean"]).all()
         own = hm.SurvivalHarmoniumCV(n_hidden=(0, 1), objective=("conditional",), cv=3, estimator=quick).fit(X, y, weights, groups)
         assert np.isfinite(own.cv_results_["standard_error"]).all()
-
-    def test_the_bootstrap_draws_groups(self):
-        X, y, weights = states(40)
-        y = y.drop(columns=[("death", "terminal")])
-        model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1, max_iter=5), random_state=0).fit(X, y, weights)
-        one_group = {"n_bootstrap": 2, "random_state": 0, "groups": np.zeros(40), "sample_weight": weights}
-        found = model.dependence(X, y, **one_group)
-        width = found["tau_upper"] - found["tau_lower"]
-        assert (width.abs() < 1e-9).all()  # the only group is always drawn

@@ -66,20 +66,6 @@ def test_attraction_and_repulsion_are_told_apart():
         assert abs(found["tau_given_covariates"]) < 0.12  # the group explains all of it
 
 
-@pytest.mark.slow
-def test_bootstrap_intervals_hold_the_estimate(model, nvalt8):
-    X, y = nvalt8
-    table = model.dependence(X, y, n_bootstrap=4, random_state=0)
-    row = table.loc[("os", "rfs")]
-    assert row["tau_lower"] < row["tau"] < row["tau_upper"]
-    assert row["tau_given_covariates_lower"] < row["tau_given_covariates"] < row["tau_given_covariates_upper"]
-    assert row["tau"] > 0.3
-    again = model.dependence(X, y, n_bootstrap=4, random_state=0)
-    pd.testing.assert_frame_equal(table, again)
-    with pytest.raises(ValueError, match="needs y"):
-        model.dependence(X, n_bootstrap=2)
-
-
 def test_dependence_needs_two_endpoints():
     X, y = hm.datasets.load_gbsg2()
     model = hm.SurvivalHarmonium(1, random_state=0, trainer=hm.Exact(n_starts=1, max_iter=3)).fit(X, y)

@@ -57,4 +57,4 @@ def _moved(model: Any) -> Iterator[Any]:
 
 def _need(spread: Any) -> None:
     if spread is None:
-        raise ValueError("the model has no intervals: it was trained without a likelihood; a bootstrap refits it (n_bootstrap=50)")
+        raise ValueError("the model has no intervals: it was trained without a likelihood")

@@ -203,8 +203,7 @@ class SurvivalModel(Comparing):
         -------
         DataFrame
             For each pair: ``tau`` between all subjects and ``tau_given_covariates`` between subjects with the same covariates, averaged.
-            Positive: subjects that have one event early tend to have the other early. The estimator's method of the same name adds
-            confidence intervals from a bootstrap.
+            Positive: subjects that have one event early tend to have the other early.
         """
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)

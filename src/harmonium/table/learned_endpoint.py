@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harmonium.table.calibration import Calibration
 from harmonium.table.follow_up import FollowUp
 from harmonium.table.observed import ObservedCounts
 from harmonium.table.time_scale import TimeScale
@@ -29,8 +28,6 @@ class LearnedEndpoint:
     event_times : ndarray
         Distinct times of events, the later bound of an event within an interval; the last observed time if there was no event. There,
         curves are given if no other times are asked for.
-    calibration : Calibration, optional
-        What the scale was calibrated with after training.
     """
 
     name: str
@@ -39,11 +36,6 @@ class LearnedEndpoint:
     follow_up: FollowUp
     counts: ObservedCounts
     event_times: Array = field(compare=False)
-    calibration: Calibration | None = None
-
-    def in_training(self) -> LearnedEndpoint:
-        """With the scale on which parameters are learned."""
-        return self if self.calibration is None else replace(self, scale=self.calibration.trained)
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file, which keeps the event times elsewhere."""
@@ -53,7 +45,6 @@ class LearnedEndpoint:
             "first_time": self.first_time,
             "follow_up": self.follow_up.to_list(),
             "counts": asdict(self.counts),
-            "calibration": None if self.calibration is None else self.calibration.to_dict(),
         }
 
     @classmethod
@@ -66,5 +57,4 @@ class LearnedEndpoint:
             FollowUp.from_list(stored["follow_up"]),
             ObservedCounts(**stored["counts"]),
             event_times,
-            None if stored["calibration"] is None else Calibration.from_dict(stored["calibration"]),
         )
