@@ -17,13 +17,11 @@ from harmonium.model.deviations import Movable, Question, deviations_along, line
 from harmonium.model.finding import FoundRows, find_rows
 from harmonium.model.hidden import Answer, stacked
 from harmonium.model.on_demand import OnDemand
-from harmonium.model.quantiles import invert_survival
-from harmonium.model.restricted_mean import restricted_mean
 from harmonium.model.rows import Rows
 from harmonium.model.spread import Spread, moved
 from harmonium.table.encoding import Encoding, event_position
 from harmonium.table.endpoints import Endpoints
-from harmonium.typing import Array, Booleans, Integers
+from harmonium.typing import Array, Integers
 
 __all__ = ["CellAnswers"]
 
@@ -74,6 +72,26 @@ class CellAnswers:
         out.stands_for = self.stands_for
         return out
 
+    def part(self, rows: Integers) -> Self:
+        """Of some of the rows, in order; what was found and kept is not found again."""
+        if rows.size == self.n_rows:
+            return self
+        out = self._of(self.parameters, self.cells.part(rows), None if self.known is None else self.known.part(rows))
+        out.stands_for = None if self.stands_for is None else self.stands_for[rows]
+        out._hurried = self._hurried
+        if self._found is not None:
+            number = np.full(self.n_rows, -1)
+            number[rows] = np.arange(rows.size)
+            out._found = [own.part(number[own.places]) for own in self._found if (number[own.places] >= 0).any()]
+        return out
+
+    def breaks(self, places: Places, until: float) -> Array:
+        """Times at which each row's survival has a step or a bend, (rows, times); 0 where there is none before a time."""
+        if self.known is None:
+            return np.zeros((self.n_rows, 1))
+        found = np.column_stack([self.known.lower[:, places[0]], self.known.upper[:, places[0]]])
+        return np.where(found < until, found, 0.0)
+
     def moved(self, step: Array) -> Self:
         """Of the same rows, by a model whose natural parameters are further along by a step."""
         return self._of(moved(self.parameters, step), self.cells, self.known)
@@ -123,13 +141,6 @@ class CellAnswers:
         answer = Answer(*(_in_order(rows, array) for array in (found.mean, found.standard_error, found.r_hat)))
         return replace(answer, mean=answer.mean ** self._hurried[1]) if e == self._hurried[0] else answer
 
-    def survival_at(self, places: Places, at: Array) -> Array:
-        """The same until a time of each row's own."""
-        (e,) = places
-        column, positions = self.encoding.column_of(e), self.encoding.scales[e].to_unit(at)
-        answers = [(part.places, part.rows.survival_at(column, positions[part.places])) for part in self._parts()]
-        return _in_order([rows for rows, _ in answers], np.concatenate([answer for _, answer in answers]))
-
     def density(self, places: Places, at: Array) -> Array:
         """Density of the event time; NaN where it is known, and beyond follow-up."""
         (e,) = places
@@ -145,22 +156,6 @@ class CellAnswers:
         with np.errstate(invalid="ignore"):
             hazard = self._each(lambda rows: rows.hazard(column, positions)) * np.exp(scale.log_slope(at))
         return np.where((at >= scale.end) & (scale.reach == 1.0), np.inf, hazard)
-
-    def quantile(self, places: Places, q: float) -> Array:
-        """When the event has happened with a probability."""
-        (e,) = places
-        column = self.encoding.column_of(e)
-        return self.encoding.scales[e].from_unit(self._each(lambda rows: _quantile(rows, column, 1.0 - q, exact=rows.exact)))
-
-    def restricted_mean(self, places: Places, until: float) -> Array:
-        """Mean time without an event; NaN beyond follow-up, unless the event itself is known."""
-        (e,) = places
-        column, scale = self.encoding.column_of(e), self.encoding.scales[e]
-        if scale.is_timed(np.array(until)):
-            return self._each(lambda rows: restricted_mean(rows, column, scale, until))
-        if self.known is None:
-            return np.full(self.n_rows, np.nan)
-        return np.where(self.known.event[:, e], np.minimum(until, self.known.lower[:, e]), np.nan)
 
     def risk(self, places: Places) -> Array:
         """Minus the mean event time on the time scale."""
@@ -181,22 +176,6 @@ class CellAnswers:
             slope = np.exp(scale.log_slope(own))
             out = out * slope.reshape([-1 if k == axis else 1 for k in range(out.ndim)])
         return out
-
-    def state_probabilities(self, at: Array) -> dict[str, Array]:
-        """Not known without a terminal endpoint."""
-        raise NotImplementedError
-
-    def time_in_states(self, until: float) -> dict[str, Array]:
-        """Not known without a terminal endpoint."""
-        raise NotImplementedError
-
-    def survival_after(self, event: str, at: Array) -> Array:
-        """Not known without a terminal endpoint."""
-        raise NotImplementedError
-
-    def survival_without(self, event: str, at: Array, until: float) -> Array:
-        """Not known without a terminal endpoint."""
-        raise NotImplementedError
 
     def hidden(self) -> Array:
         """p(h = 1) of every hidden unit (eq. 7)."""
@@ -236,19 +215,3 @@ class CellAnswers:
 def _in_order(places: list[Integers], answers: Array) -> Array:
     """Answers of all parts in the order of their rows."""
     return answers if len(places) == 1 else np.asarray(answers[np.argsort(np.concatenate(places))])
-
-
-def _quantile(rows: Rows, column: int, level: float, *, exact: bool) -> Array:
-    """Where survival falls to a level; the event itself where it is known."""
-    lower, upper = rows.cells.column(column)
-    out = np.where(lower == upper, lower, np.nan)
-    left = np.isnan(out)
-    if left.any():
-        unknown = rows if left.all() else rows.part(left)
-
-        def curves(chosen: Booleans, positions: Array) -> tuple[Array, Array]:
-            part = unknown if chosen.all() else unknown.part(chosen)
-            return part.survival(column, positions).mean, part.density(column, positions).mean
-
-        out[left] = invert_survival(curves, int(left.sum()), level, exact=exact)
-    return out

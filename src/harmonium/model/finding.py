@@ -44,6 +44,11 @@ class FoundRows:
     methods: NDArray[np.str_]
     may_be_kept: bool
 
+    def part(self, number: Integers) -> FoundRows:
+        """Those whose number is not negative, which is the place that they have among others."""
+        chosen = number >= 0
+        return FoundRows(self.rows.part(chosen), number[chosen], self.methods[chosen], self.may_be_kept)
+
 
 def find_rows(
     parameters: Parameters, cells: Cells, seed: int, n_threads: int | None = None, units: CovariateUnits | None = None

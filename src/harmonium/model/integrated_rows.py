@@ -91,15 +91,6 @@ class IntegratedRows:
         mean = [lower[row] if known[row] else self._marginal(row, column).mean for row in range(lower.size)]
         return Answer.exact(np.array(mean).reshape(-1, 1))
 
-    def survival_at(self, column: int, positions: Array) -> Array:
-        """P(x > u) of a column at one position per row, (rows,)."""
-        lower, upper = own_interval(self.cells, column)
-        out = np.where(positions < lower, 1.0, 0.0)
-        for row in np.flatnonzero(lower < upper):
-            alive = np.exp(self._marginal(int(row), column).log_survival(positions[row : row + 1])[0])
-            out[row] = 1.0 if positions[row] <= lower[row] else alive
-        return out
-
     def joint_survival(self, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
         """P(x_1 > u_1, x_2 > u_2, ...) given all cells (eq. 30), (rows, positions of the first column, of the second, ...)."""
 

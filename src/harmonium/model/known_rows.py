@@ -110,18 +110,6 @@ class KnownRows:
 
         return self.hidden.average(by_state, groups_of_intervals(lower, upper), 1)
 
-    def survival_at(self, column: int, positions: Array) -> Array:
-        """P(x > u) of a column at one position per row, (rows,)."""
-        lower, upper = own_interval(self.cells, column)
-        out = np.where(positions < lower, 1.0, 0.0)
-        open_ended = (upper >= 1.0) & (lower < upper) if isinstance(self.hidden, Enumerated) else np.zeros(lower.size, dtype=bool)
-        if open_ended.any():
-            out[open_ended] = self._survival_at_own(column, open_ended, lower[open_ended], positions[open_ended])
-        for row in np.flatnonzero((lower < upper) & ~open_ended):
-            chosen = np.arange(lower.size) == row
-            out[row] = self.part(chosen).survival(column, positions[row : row + 1]).mean[0, 0]
-        return out
-
     def expected_hidden(self) -> Array:
         """p(h = 1) of every hidden unit (eq. 7), (rows, hidden)."""
         return self.hidden.expected()
@@ -137,18 +125,6 @@ class KnownRows:
         return joint_density(self, columns, positions)
 
     # --- how ---
-
-    def _survival_at_own(self, column: int, chosen: Booleans, since: Array, positions: Array) -> Array:
-        """For rows of which no more is known than that there was no event until ``since``."""
-        assert isinstance(self.hidden, Enumerated)
-        endpoint = self.endpoint(column, self.hidden.states)
-        distinct, place = np.unique(np.maximum(positions, since), return_inverse=True)
-        until = endpoint.log_survival(distinct).T[place]  # (rows, states)
-        if since.any():
-            entered, place = np.unique(since, return_inverse=True)
-            until = until - endpoint.log_survival(entered).T[place]
-        alive = np.sum(self.hidden.weights[chosen] * np.exp(np.minimum(until, 0.0)), axis=1)
-        return np.where(positions <= since, 1.0, np.clip(alive, 0.0, 1.0))
 
     def _states_of(self, row: int) -> tuple[Array, Array]:
         """Log weights and hidden states of one row."""

@@ -10,24 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from harmonium.errors import CompetingWarning, warn
+from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, between
-from harmonium.model.hidden import Answer
+from harmonium.model.curves import areas, at_own_times, first_times
 from harmonium.model.quantile_interval import quantile_with_interval
+from harmonium.model.transition_answers import TransitionAnswers
 from harmonium.model.with_interval import WITHIN_UNTIL, with_interval
 from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
 
 __all__ = ["Answerer", "Prognosis", "endpoint_place", "no_states"]
 
 Places = tuple[int, ...]
 """Numbers of endpoints, of which the first event counts; one, unless endpoints are ordered."""
+
+Answerer = CellAnswers | TransitionAnswers
+"""Curves of rows; times are in the user's unit, and answers have rows first."""
 
 
 def endpoint_place(names: Sequence[str], endpoint: str | None) -> int:
@@ -37,78 +43,6 @@ def endpoint_place(names: Sequence[str], endpoint: str | None) -> int:
     if endpoint not in names:
         raise ValueError(f"there is no endpoint {endpoint!r}; the model has {', '.join(map(repr, names))}")
     return list(names).index(endpoint)
-
-
-class Answerer(Protocol):
-    """Answers about rows; times are in the user's unit, and answers have rows first."""
-
-    @property
-    def encoding(self) -> Encoding:
-        """Of the study."""
-
-    @property
-    def known(self) -> Endpoints | None:
-        """What is given about the endpoints."""
-
-    @property
-    def stands_for(self) -> Integers | None:
-        """Rows of the table, where these are completions of them."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-
-    @property
-    def methods(self) -> Any:
-        """How each row is answered."""
-
-    def survival(self, places: Places, at: Array) -> Answer:
-        """Probability of no event until each time, (rows, times)."""
-
-    def survival_at(self, places: Places, at: Array) -> Array:
-        """The same until a time of each row's own, (rows,)."""
-
-    def density(self, places: Places, at: Array) -> Array:
-        """Derivative of the probability of an event, (rows, times)."""
-
-    def hazard(self, places: Places, at: Array) -> Array:
-        """Density among those at risk, (rows, times)."""
-
-    def quantile(self, places: Places, q: float) -> Array:
-        """When the event has happened with a probability, (rows,)."""
-
-    def restricted_mean(self, places: Places, until: float) -> Array:
-        """Mean time without an event until a time, (rows,); NaN beyond follow-up."""
-
-    def risk(self, places: Places) -> Array:
-        """Higher means sooner, (rows,)."""
-
-    def joint_survival(self, places: list[int], at: list[Array]) -> Array:
-        """No event of any endpoint until its time, (rows, times of the first, of the second, ...)."""
-
-    def joint_density(self, places: list[int], at: list[Array]) -> Array:
-        """Density of several event times together, as before."""
-
-    def state_probabilities(self, at: Array) -> dict[str, Array]:
-        """Of all states by name, (rows, times)."""
-
-    def time_in_states(self, until: float) -> dict[str, Array]:
-        """Mean time spent in each state until a time, (rows,)."""
-
-    def survival_after(self, event: str, at: Array) -> Array:
-        """No terminal event until each time since another event, (rows, times)."""
-
-    def survival_without(self, event: str, at: Array, until: float) -> Array:
-        """No such event until each time and no terminal one until another, (rows, times)."""
-
-    def hidden(self) -> Array:
-        """p(h = 1) of every hidden unit, (rows, hidden units)."""
-
-    def deviations(self, question: Callable[[Any], Array], *, thorough: bool) -> tuple[Array, Iterator[Array]]:
-        """The answer to a question about an answerer, and how far it deviates along each direction of parameter uncertainty."""
-
-    def correction(self, question: Callable[[Any], Array]) -> Array:
-        """How far an answer moves with the linear effects on the hazards that shrinkage has taken from the model."""
 
 
 class Prognosis:
@@ -185,7 +119,7 @@ class Prognosis:
     @with_interval(NO_EVENT)
     def survival_at(self, endpoint: Any, times: Any) -> Array:
         """Probability of no event until a time of each row's own, (rows,)."""
-        return self.answerer.survival_at(self._places(endpoint), self._by_row(times))
+        return at_own_times(self._survival_of(self._places(endpoint)), self._by_row(times))
 
     @with_interval(EVENT)
     def cumulative_incidence(self, endpoint: Any = None, times: Any = None) -> Array:
@@ -225,11 +159,12 @@ class Prognosis:
         places = self._places(endpoint)
         if not (isinstance(q, Real) and 0.0 < q < 1.0):
             raise ValueError(f"q must lie between 0 and 1; found {q!r}")
-        times = self.answerer.quantile(places, float(q))
-        if self.known is None or len(places) > 1:
+        alive = self._survival_of(places)
+        times = first_times(lambda rows, at: 1.0 - alive(rows, at), self.n_rows, self._scale(places), float(q))
+        if self.known is None:
             return times
-        upper = self.known.upper[:, places[0]] if self.encoding.ordered is None else np.inf
-        return np.asarray(np.clip(times, self.known.lower[:, places[0]], upper))
+        own = list(places)
+        return np.asarray(np.clip(times, self.known.lower[:, own].min(axis=1), self.known.upper[:, own].min(axis=1)))
 
     def median(self, endpoint: Any = None, *, interval: float | None = None) -> Any:
         """The median event time, (rows,); see ``quantile``."""
@@ -242,12 +177,13 @@ class Prognosis:
         NaN if that is beyond follow-up, unless the event itself is given.
         """
         places, end = self._places(endpoint), _checked_until(until)
-        found = self.answerer.restricted_mean(places, end)
-        scales = [self.encoding.scales[e] for e in places]
-        beyond = end > max(own.end for own in scales) if self.encoding.ordered else not scales[0].is_timed(np.array(end))
-        if self.warns and beyond:
+        if self._scale(places).is_timed(np.array(end)):
+            return areas(self._survival_of(places), self.answerer.breaks(places, end), self._scale(places), end)
+        if self.warns:
             warn_of_no_mean(self.encoding.endpoints[places[0]], end)
-        return found
+        if self.known is None or len(places) > 1:
+            return np.full(self.n_rows, np.nan)
+        return np.where(self.known.event[:, places[0]], np.minimum(end, self.known.lower[:, places[0]]), np.nan)
 
     @with_interval(between(-1.0, 0.0))
     def risk(self, endpoint: Any = None) -> Array:
@@ -276,14 +212,18 @@ class Prognosis:
 
         They add up to one. Known where an endpoint is terminal.
         """
-        self._need_states()
-        return self.answerer.state_probabilities(self._times(tuple(range(len(self.encoding.endpoints))), times))
+        return self._states.state_probabilities(self._times(self._every, times))
 
     @with_interval(WITHIN_UNTIL)
     def time_in_states(self, *, until: float) -> dict[str, Array]:
         """Mean time that subjects spend in each state until a time, (rows,): months alive with recurrence, or lost to death."""
-        self._need_states()
-        return self.answerer.time_in_states(_checked_until(until))
+        end, names = _checked_until(until), self._states.state_names
+
+        def curves(rows: Integers, times: Array) -> Array:
+            return np.stack(list(self._states.part(rows).state_probabilities(times).values()), axis=1)
+
+        found = areas(curves, self._states.breaks(self._every, end), self._scale(self._every), end)
+        return {name: found[:, k] for k, name in enumerate(names)}
 
     @with_interval(NO_EVENT)
     def survival_after(self, event: str, times: Any) -> Array:
@@ -291,14 +231,12 @@ class Prognosis:
 
         Whenever it happens; if it is known when it did, ``survival`` of the terminal event is the sharper answer.
         """
-        self._need_states()
-        return self.answerer.survival_after(event, np.atleast_1d(np.asarray(times, dtype=np.float64)))
+        return self._states.survival_after(event, np.atleast_1d(np.asarray(times, dtype=np.float64)))
 
     @with_interval(NO_EVENT)
     def survival_without(self, event: str, times: Any, *, until: float) -> Array:
         """Probability of no such event until each time and of no terminal one until ``until``, (rows, times)."""
-        self._need_states()
-        return self.answerer.survival_without(event, np.atleast_1d(np.asarray(times, dtype=np.float64)), float(until))
+        return self._states.survival_without(event, np.atleast_1d(np.asarray(times, dtype=np.float64)), float(until))
 
     # --- uncertainty ---
 
@@ -354,9 +292,23 @@ class Prognosis:
         asked = [self._asked(name, at) for name, at in times.items()]
         return [places[0] for places, _ in asked], [at for _, at in asked]
 
-    def _need_states(self) -> None:
-        if self.encoding.ordered is None:
+    @property
+    def _states(self) -> TransitionAnswers:
+        if isinstance(self.answerer, CellAnswers):
             raise no_states()
+        return self.answerer
+
+    @property
+    def _every(self) -> Places:
+        return tuple(range(len(self.encoding.endpoints)))
+
+    def _scale(self, places: Places) -> TimeScale:
+        """That of the endpoint which was followed for longest."""
+        return max((self.encoding.scales[e] for e in places), key=lambda own: own.end)
+
+    def _survival_of(self, places: Places) -> Callable[[Integers, Array], Array]:
+        """No event of some endpoints, of some rows until each of some times."""
+        return lambda rows, times: self.answerer.part(rows).survival(places, times).mean
 
     def _warn_if_prevented(self, places: Places) -> None:
         ordered = self.encoding.ordered

@@ -45,9 +45,6 @@ class Rows(Protocol):
     def mean_position(self, column: int) -> Answer:
         """Mean of a column, (rows, 1)."""
 
-    def survival_at(self, column: int, positions: Array) -> Array:
-        """P(x > u) of a column at one position per row, (rows,)."""
-
     def joint_survival(self, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
         """P(x_1 > u_1, x_2 > u_2, ...), (rows, positions of the first column, of the second, ...)."""
 

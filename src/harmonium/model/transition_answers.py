@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +20,8 @@ from harmonium.model.deviations import Movable, Question, deviations_along, line
 from harmonium.model.hidden import Answer
 from harmonium.model.history_completions import HistoryCompletions
 from harmonium.model.history_curves import HistoryCurves
-from harmonium.model.intervals import groups_of_intervals
-from harmonium.model.quantiles import first_times
 from harmonium.model.transitions import Transitions
-from harmonium.numerics.quadrature import gauss_legendre, panel_nodes
+from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import Histories
@@ -33,10 +30,8 @@ from harmonium.typing import Array, Integers
 
 __all__ = ["TransitionAnswers"]
 
-_N_PANELS, _N_NODES = 32, 8  # of an integral over time
 _N_RISK = 24  # nodes of an integral over the time scale
 _NOBODY = 1e-12  # is at risk: probabilities are not known better
-_ROWS_AT_ONCE = 500  # with times of their own, each of which is found for all of them
 
 Places = tuple[int, ...]
 
@@ -71,6 +66,27 @@ class TransitionAnswers:
     def n_rows(self) -> int:
         """How many rows."""
         return len(self.covariates)
+
+    @property
+    def state_names(self) -> list[str]:
+        """Of all states, those that are ends included."""
+        return [self.graph.label(path) for path in self.graph.paths]
+
+    def part(self, rows: Integers) -> Self:
+        """Of some of the rows, in order."""
+        if rows.size == self.n_rows:
+            return self
+        out = copy(self)
+        out.covariates, out.known = self.covariates[rows], None if self.known is None else self.known.part(rows)
+        out.stands_for = None if self.stands_for is None else self.stands_for[rows]
+        out._completed, out._curves = self.completed.part(rows), None
+        return out
+
+    def breaks(self, places: Places, until: float) -> Array:
+        """Times at which each row's probabilities have steps or bends, (rows, times); 0 where there is none before a time."""
+        own = self._histories
+        found = np.column_stack([own.lower, own.upper, own.entered, own.until, own.alive, own.dead])
+        return np.where(np.isfinite(found) & (found < until), found, 0.0)
 
     @property
     def methods(self) -> Any:
@@ -162,19 +178,10 @@ class TransitionAnswers:
         """Probability of no event of the endpoints until each time, dead or alive."""
         return Answer.exact(self._free_of(places, self._states(at)))
 
-    def survival_at(self, places: Places, at: Array) -> Array:
-        """The same until a time of each row's own."""
-        out = np.empty(self.n_rows)
-        for begin in range(0, self.n_rows, _ROWS_AT_ONCE):
-            rows = np.arange(begin, min(begin + _ROWS_AT_ONCE, self.n_rows))
-            distinct, place = np.unique(at[rows], return_inverse=True)
-            out[rows] = self._free_of(places, self._states(distinct, rows))[np.arange(rows.size), place]
-        return out
-
     def density(self, places: Places, at: Array) -> Array:
         """Derivative of the cumulative incidence; NaN where the time of the event, or bounds of it, are known, and beyond follow-up."""
         happened = [self.graph.has_happened(path, places) for path in self.graph.paths]
-        rates = self._averaged(lambda own: own.rates(at), None)
+        rates = self._averaged(lambda own: own.rates(at))
         found = np.maximum(rates[happened].sum(axis=0), 0.0)  # flows in and out, whose sum rounding may leave below zero
         return np.where((at <= self._known_until(places)[:, None]) | (at > self._end(places)), np.nan, found)
 
@@ -184,21 +191,6 @@ class TransitionAnswers:
         share = self._states(at)[at_risk].sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(share > _NOBODY, self.density(places, at) / share, np.nan)
-
-    def quantile(self, places: Places, q: float) -> Array:
-        """When the incidence reaches a level."""
-
-        def incidence(rows: Integers, times: Array) -> Array:
-            return 1.0 - self._free_of(places, self._states(times, rows))
-
-        return first_times(incidence, self.n_rows, self._end(places), q)
-
-    def restricted_mean(self, places: Places, until: float) -> Array:
-        """Mean time without an event; NaN beyond follow-up."""
-        if until > self._end(places):
-            return np.full(self.n_rows, np.nan)
-        free = [not self.graph.has_happened(path, places) for path in self.graph.paths]
-        return np.asarray(self._time_in_states(until)[free].sum(axis=0))
 
     def risk(self, places: Places) -> Array:
         """Minus the area over the cumulative incidence on the endpoint's time scale."""
@@ -227,7 +219,7 @@ class TransitionAnswers:
         for first in before:
             for last in (k for k, e in enumerate(places) if graph.is_terminal(e)):
                 pair = places[first], places[last], at[first], at[last]
-                both = self._averaged(lambda own, pair=pair: own.both(*pair)[None], None)[0]  # type: ignore[misc]
+                both = self._averaged(lambda own, pair=pair: own.both(*pair)[None])[0]  # type: ignore[misc]
                 out += _on_axes(both, [first, last], len(places))
         return np.clip(out, 0.0, 1.0)
 
@@ -242,11 +234,7 @@ class TransitionAnswers:
 
     def state_probabilities(self, at: Array) -> dict[str, Array]:
         """Of all states by name."""
-        return {self.graph.label(path): own for path, own in zip(self.graph.paths, self._states(at), strict=True)}
-
-    def time_in_states(self, until: float) -> dict[str, Array]:
-        """Mean time spent in each state until a time."""
-        return {self.graph.label(path): own for path, own in zip(self.graph.paths, self._time_in_states(until), strict=True)}
+        return dict(zip(self.state_names, self._states(at), strict=True))
 
     def survival_after(self, event: str, at: Array) -> Array:
         """No terminal event until each time since the only intermediate one."""
@@ -256,7 +244,7 @@ class TransitionAnswers:
                 f"survival after an event is known where it is the only one that is not terminal; found {event!r}, and "
                 f"{', '.join(map(repr, intermediate)) or 'no such event'}. Give the event at a time, and ask for survival"
             )
-        return np.asarray(self._averaged(lambda own: own.after(at)[None], None)[0])
+        return np.asarray(self._averaged(lambda own: own.after(at)[None])[0])
 
     def survival_without(self, event: str, at: Array, until: float) -> Array:
         """No such event until each time and no terminal one until another."""
@@ -284,24 +272,17 @@ class TransitionAnswers:
 
     # --- how ---
 
-    def _states(self, times: Array, rows: Integers | None = None) -> Array:
+    def _states(self, times: Array) -> Array:
         """Probabilities of all states, (states, rows, times)."""
-        return self._averaged(lambda own: own.probabilities(times), rows)
+        return self._averaged(lambda own: own.probabilities(times))
 
-    def _averaged(self, question: Callable[[HistoryCurves], Array], rows: Integers | None) -> Array:
+    def _averaged(self, question: Callable[[HistoryCurves], Array]) -> Array:
         """Answers (anything, rows, ...)."""
-        found, curves = self._curves_of(rows)
-        return np.swapaxes(found.averaged(np.swapaxes(question(curves), 0, 1)), 0, 1)
-
-    def _curves_of(self, rows: Integers | None) -> tuple[HistoryCompletions, HistoryCurves]:
-        """Completions of some rows, and their curves; kept for all of them."""
-        found = self.completed if rows is None else self.completed.part(rows)
-        if rows is None and self._curves is not None:
-            return found, self._curves
-        curves = HistoryCurves(self.transitions, self.encoding, found.covariates, found.known, self._n_threads, self._roughly)
-        if rows is None:
-            self._curves = curves
-        return found, curves
+        found = self.completed
+        if self._curves is None:
+            own = found.covariates, found.known
+            self._curves = HistoryCurves(self.transitions, self.encoding, *own, self._n_threads, self._roughly)
+        return np.swapaxes(found.averaged(np.swapaxes(question(self._curves), 0, 1)), 0, 1)
 
     def _free_of(self, places: Places, states: Array) -> Array:
         free = [not self.graph.has_happened(path, places) for path in self.graph.paths]
@@ -322,27 +303,6 @@ class TransitionAnswers:
         last = np.full(self.n_rows, -np.inf)
         np.maximum.at(last, found.rows[finite], happened[finite])
         return np.where(surely, np.inf, last)
-
-    def _time_in_states(self, until: float) -> Array:
-        """Mean time in each state, (states, rows); rows of one history share the edges at which their probabilities have steps."""
-        out = np.empty((len(self.graph.paths), self.n_rows))
-        breaks = _breaks(self._histories, until)
-        groups = groups_of_intervals(*breaks.T)
-        for group, first in enumerate(np.unique(groups, return_index=True)[1]):
-            rows = np.flatnonzero(groups == group)
-            edges = np.unique([0.0, *breaks[first], until])
-            parts = max(2, _N_PANELS // (edges.size - 1))
-            fine = np.unique(np.concatenate([np.linspace(a, b, parts + 1) for a, b in pairwise(edges)]))
-            nodes, weights = panel_nodes(fine, _N_NODES)
-            out[:, rows] = self._states(nodes, rows) @ weights
-        return out
-
-
-def _breaks(known: Histories, until: float) -> Array:
-    """Times at which each row's probabilities have steps or bends, (rows, times); 0 where there is none before ``until``."""
-    found = np.column_stack([known.lower, known.upper, known.entered, known.until, known.alive, known.dead])
-    return np.where(np.isfinite(found) & (found < until), found, 0.0)
-
 
 def _on_axes(values: Array, axes: list[int], n_axes: int) -> Array:
     """Values (rows, ...) whose other axes have these numbers among some, to be broadcast over the rest of them."""

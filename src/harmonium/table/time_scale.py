@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import pairwise
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from harmonium.numerics.quadrature import panel_nodes
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.hazard_fit import fit_hazard
 from harmonium.table.hazard_spline import HazardSpline
@@ -32,7 +30,6 @@ __all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale", "time_scale_of"]
 TIME_SCALES = ("kaplan-meier", "linear", "log")
 
 _BEYOND = 1.001  # the horizon, relative to the last observed time, if none is given
-_N_PANELS, _N_NODES = 32, 8  # of an integral over time
 _NEARLY_ALL = float(np.nextafter(1.0, 0.0))  # the largest share with a finite cumulative hazard
 
 
@@ -104,18 +101,6 @@ class TimeScale:
             inside = self._spline.log_hazard(z) - self._spline.integral(z) - np.log(self.end) - np.log(self._top)
         return np.where(time <= self.end, inside, np.nan if self.reach < 1.0 else -np.inf)
 
-    def integration_nodes(self, start: float, end: float) -> tuple[Array, Array]:
-        """Positions and weights with which a function of position is integrated over time from ``start`` to ``end``, or the scale's end."""
-        first, last = min(start, self.end), min(end, self.end)
-        if last <= first:
-            return np.empty(0), np.empty(0)
-        inner = [self.end * knot for knot in self.knots if first < self.end * knot < last]
-        if self.name == "log":
-            z, step = panel_nodes(_divided([float(np.log1p(time / self.unit)) for time in (first, last)]), _N_NODES)
-            return self.to_unit(self.unit * np.expm1(z)), step * self.unit * np.exp(z)
-        times, weights = panel_nodes(_divided([first, *inner, last]), _N_NODES)
-        return self.to_unit(times), weights
-
     @cached_property
     def _spline(self) -> HazardSpline:
         return HazardSpline.of(np.array(self.knots), np.array(self.hazards))
@@ -133,12 +118,6 @@ class TimeScale:
     def from_dict(cls, stored: dict[str, Any]) -> TimeScale:
         """From a model file."""
         return cls(**{**stored, "knots": tuple(stored["knots"]), "hazards": tuple(stored["hazards"])})
-
-
-def _divided(edges: list[float]) -> Array:
-    """Edges of panels: every piece between given edges is cut into equal parts, more of them where there are few pieces."""
-    parts = max(2, _N_PANELS // (len(edges) - 1))
-    return np.unique(np.concatenate([np.linspace(a, b, parts + 1) for a, b in pairwise(edges)]))
 
 
 def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None = None) -> TimeScale:
