@@ -28,7 +28,7 @@ def fitted(client, frame, *sizes, **settings):
 
 def assert_same_model(found, whole):
     assert [column.levels for column in found.encoding.columns] == [column.levels for column in whole.encoding.columns]
-    assert found.encoding.endpoints == whole.encoding.endpoints
+    assert found.encoding.in_training().endpoints == whole.encoding.in_training().endpoints
     np.testing.assert_allclose(found.parameters.to_vector(), whole.parameters.to_vector(), rtol=1e-8, atol=1e-8)
     assert found.training.n_rows == whole.training.n_rows
     assert found.training.n_evaluations == whole.training.n_evaluations

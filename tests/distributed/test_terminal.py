@@ -63,7 +63,7 @@ def test_the_model_is_that_of_one_table(client, definitions, ties, prepared):
     for own, other in zip(found.transitions.models, whole.transitions.models, strict=True):
         assert (own.scales, own.columns) == (other.scales, other.columns)
         assert_same_columns(own.encoding.columns, other.encoding.columns)
-        assert own.encoding.endpoints == other.encoding.endpoints
+        assert own.encoding.in_training().endpoints == other.encoding.in_training().endpoints
         assert own.training.n_rows == other.training.n_rows
         np.testing.assert_allclose(own.parameters.to_vector(), other.parameters.to_vector(), rtol=1e-6, atol=1e-7)
     curves = [model.predict_cumulative_incidence(frame[OF_TRIAL], endpoint="recurrence", times=TIMES) for model in (found, whole)]

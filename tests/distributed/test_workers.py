@@ -64,7 +64,7 @@ def test_two_processes_find_what_one_finds(of_two):
     whole = hm.SurvivalHarmonium(**SETTINGS).fit(X[COVARIATES], y)
     # A table in memory is brought into canonical form, one on a cluster is not: they come to the same optimum another way.
     np.testing.assert_allclose(of_two.fitted_.parameters.to_vector(), whole.parameters_.to_vector(), rtol=1e-8, atol=1e-8)
-    assert of_two.fitted_.encoding.endpoints == whole.encoding_.endpoints
+    assert of_two.fitted_.encoding.in_training().endpoints == whole.encoding_.in_training().endpoints
 
 
 def test_one_worker_and_two_agree_to_the_last_bit(parquet, of_two):

@@ -57,11 +57,10 @@ def test_order_in_time_stays_and_so_do_curves_that_agree_already(study):
         np.testing.assert_array_equal(matched, drawn)
 
 
-def test_times_on_a_scale_with_a_horizon_are_not_matched():
-    X, y = included_over_ten_years(1.0)
-    model = hm.SurvivalHarmonium(horizon=20.0, random_state=0).fit(X, y)
+def test_scales_that_were_not_calibrated_are_not_matched(study):
+    model, _, _ = study
     drawn = np.linspace(0.001, 0.999, 50)[:, None]
-    np.testing.assert_array_equal(matched_positions(model.fitted_.encoding, reference_of(model), drawn, 0), drawn)
+    np.testing.assert_array_equal(matched_positions(model.fitted_.encoding.in_training(), reference_of(model), drawn, 0), drawn)
 
 
 def test_subjects_of_whom_something_is_known_keep_the_times_that_are_drawn_for_them(study, monkeypatch):

@@ -40,7 +40,7 @@ class Study:
         encoding, _ = Encoding.learn(self.X, known, time_scale=time_scale, numeric_scale="linear")
         if time_scale == "kaplan-meier":
             pairs = zip(encoding.endpoints, summarise_endpoints(known), strict=True)
-            encoding = replace(encoding, endpoints=tuple(replace(own, scale=OldScale(times)) for own, times in pairs))
+            encoding = replace(encoding, endpoints=tuple(replace(own, scale=OldScale(times), calibration=None) for own, times in pairs))
         encoding = replace(encoding, observation=None)
         summary = TrainingSummary({"objective": settings.get("objective", "conditional"), "random_state": 0})
         self.model = Fitted(encoding, self.parameters(encoding, old_places(encoding)), summary)

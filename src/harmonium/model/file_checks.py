@@ -160,6 +160,9 @@ def _check_ordered(ordered: OrderedEndpoints) -> None:
 def _check_endpoint(endpoint: LearnedEndpoint) -> None:
     where = f"endpoint {endpoint.name!r}"
     check_scale(endpoint.scale)
+    if endpoint.calibration is not None:
+        check_scale(endpoint.calibration.trained)
+        check_scale(endpoint.calibration.observed)
     _check_numbers(f"the first time of {where}", [endpoint.first_time], least=0.0)
     require(endpoint.first_time > 0.0, f"the first time of {where} must not be 0")
     _check_quantiles(f"of {where}", endpoint.follow_up)

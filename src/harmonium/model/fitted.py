@@ -15,6 +15,7 @@ from harmonium.engine.integration import integrated_log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
+from harmonium.model.calibrating import calibrated_to_generate
 from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.draws import draw_tables
 from harmonium.model.generating import Generating, Generator
@@ -24,6 +25,7 @@ from harmonium.model.likelihood import conditional_log_likelihood, joint_log_lik
 from harmonium.model.notebook import model_html
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.prognosis import Prognosis
+from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.model.spread import Spread
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
@@ -190,13 +192,14 @@ class Fitted(SurvivalModel):
             yield from self._predicted(cells, n_draws, rng)
             return
         generator = self.generator or Generator(self.parameters, ())
+        scales = calibrated_to_generate(self.encoding, generator.parameters, self.n_jobs)
         for number in range(n_draws):
             if purpose == "imputation":
-                yield next(draw_tables(generator.of_imputation(number), cells, 1, rng, self.n_jobs))
+                yield self._generated(generator.of_imputation(number), scales, cells, rng)
                 continue
             out, whole, rest = np.empty((cells.n_rows, cells.layout.n_columns)), np.flatnonzero(~gaps), np.flatnonzero(gaps)
             if rest.size:
-                out[rest] = next(draw_tables(generator.parameters, cells.part(rest), 1, rng, self.n_jobs))
+                out[rest] = self._generated(generator.parameters, scales, cells.part(rest), rng)
             if whole.size:
                 out[whole] = next(self._predicted(cells.part(whole), 1, rng))
             yield out
@@ -204,6 +207,11 @@ class Fitted(SurvivalModel):
     def _predicted(self, cells: Cells, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
         """Completed tables as they are predicted."""
         return draw_tables(self.parameters, cells, n_draws, rng, self.n_jobs, self.covariate_units)
+
+    def _generated(self, parameters: Parameters, scales: Encoding, cells: Cells, rng: np.random.Generator) -> Array:
+        """A completed table by parameters of the generator, which has time scales of its own."""
+        drawn = next(draw_tables(parameters, moved_cells(cells, self.encoding, scales), 1, rng, self.n_jobs))
+        return moved_table(drawn, scales, self.encoding)
 
     def draw_histories(
         self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose

@@ -14,6 +14,7 @@ from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
+from harmonium.model.calibrating import calibrated
 from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, further_trainer, in_memory, in_memory_subjects
 from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.endpoint_tables import EndpointSettings, EndpointTable
@@ -125,7 +126,7 @@ def _encoded(recipe: Recipe, X: Any, known: Endpoints, start: Fitted | None, val
     known, names = known.in_unit(start.encoding.unit), start.encoding.endpoint_names
     if known.names != names:
         raise ValueError(f"y must have the endpoints {names}; found {known.names}")
-    encoding = start.encoding
+    encoding = start.encoding.in_training()
     covariates = encoding.covariates(X)
     if len(covariates) != len(known.lower):
         raise ValueError(f"X and y must have as many rows; found {len(covariates)} and {len(known.lower)}")
@@ -179,8 +180,9 @@ def fit_model(
     evaluation = None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names)
     training = replace(_summary(recipe, random_state, table.n_rows, [found], len(rows)), evaluation=evaluation)
     some = in_memory(own, GENERATOR_ROWS)
+    encoding = calibrated(table.encoding, parameters, units, some, n_jobs)
     generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
-    model = Fitted(table.encoding, parameters, training, n_jobs, units, generating)
+    model = Fitted(encoding, parameters, training, n_jobs, units, generating)
     spread_rows = some
     if covariates is not None and isinstance(complete, WeightedObjective) and complete is not covariates.rows:
         spread_rows = in_memory_subjects(complete if form is None else form.rows_to_table(complete))

@@ -45,8 +45,8 @@ def _in_scores(encoding: Encoding) -> dict[int, NumericScale]:
 def matched_positions(encoding: Encoding, reference: Array, drawn: Array, seed: int) -> Array:
     """Positions of drawn times (rows, endpoints) such that a reference cohort, censored as in the study, has the study's curves.
 
-    Times of an endpoint stay as they are if the curves agree already, but for what chance does to a reference cohort. So do those on scales
-    that are not the product-limit estimate: where there is a horizon, or where subjects entered late.
+    Times of an endpoint stay as they are if the curves agree already, but for what chance does to a reference cohort, and if its scale was
+    not calibrated: then the study's curve is not what it should agree with.
 
     Parameters
     ----------
@@ -63,19 +63,20 @@ def matched_positions(encoding: Encoding, reference: Array, drawn: Array, seed: 
     numbers = matched_numbers(encoding, reference[:, :n], reference[:, :n], np.ones((len(reference), n), dtype=bool))
     until = encoding.draw_follow_up(np.tile(numbers, (_FOLLOWED, 1)), np.random.default_rng(seed))
     positions = np.tile(reference[:, n:], (_FOLLOWED, 1))
-    for place, shares in _observed_shares(encoding, positions, until).items():
+    for place, (study, shares) in _observed_shares(encoding, positions, until).items():
         order = np.argsort(positions[:, place], kind="stable")
-        out[:, place] = np.interp(drawn[:, place], positions[order, place], shares[order])
+        share = np.interp(drawn[:, place], positions[order, place], shares[order])
+        out[:, place] = study.position_on(encoding.timed[place].scale, share)
     return out
 
 
-def _observed_shares(encoding: Encoding, positions: Array, until: Array) -> dict[int, Array]:
-    """Of endpoints to match, the share of events by time, which is a position on the study's scale, for each position of a cohort."""
-    observation = encoding.observation
+def _observed_shares(encoding: Encoding, positions: Array, until: Array) -> dict[int, tuple[TimeScale, Array]]:
+    """Of endpoints to match: the study's share of events by time, and the share that belongs to each position of a cohort."""
+    trained, observation = encoding.in_training().timed, encoding.observation
     studies = {
-        place: own.scale
+        place: own.calibration.observed
         for place, own in enumerate(encoding.timed)
-        if own.scale.name == "kaplan-meier" and np.isinf(own.scale.horizon) and own.counts.happened and not own.counts.late_entries
+        if own.calibration is not None and own.scale != trained[place].scale
     }
     times, shares = encoding.decode_times(positions), dict[int, Array]()
     for number in range(_ROUNDS):
@@ -85,7 +86,7 @@ def _observed_shares(encoding: Encoding, positions: Array, until: Array) -> dict
             studies = {place: own for place, own in studies.items() if _differ(own, times[:, place], ends[:, place], shares[place])}
         for place, study in studies.items():
             times[:, place] = study.from_unit(shares[place])
-    return {place: shares[place] for place in studies}
+    return {place: (study, shares[place]) for place, study in studies.items()}
 
 
 def _differ(study: TimeScale, times: Array, ends: Array, shares: Array) -> bool:

@@ -279,7 +279,7 @@ class _Predictions:
     def __init__(self, model: Fitted, recorded: Cells) -> None:
         self._model, layout = model, recorded.layout
         self._tables, positions = [recorded.freeing_outcomes()], []
-        for place, timed in zip(np.flatnonzero(layout.tabulated[layout.outcomes]), model.encoding.timed, strict=True):
+        for place, timed in zip(np.flatnonzero(layout.tabulated[layout.outcomes]), model.encoding.in_training().timed, strict=True):
             for position in timed.scale.reach * np.array(_TIMES):
                 lower, upper = (np.full((recorded.n_rows, layout.n_outcomes), np.nan) for _ in range(2))
                 lower[:, place], upper[:, place] = position, 1.0

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import EndpointWarning, TableError, collecting_problems, warn
+from harmonium.table.calibration import calibration_of
 from harmonium.table.checks import check_training_table
 from harmonium.table.column_summary import ColumnSummary
 from harmonium.table.columns import Column, conclude_column, learn_column
@@ -89,7 +90,7 @@ class Encoding:
                     if values is not None:
                         numbers[name] = values
             with problems.catching():
-                endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon)
+                endpoints = conclude_endpoints(summarise_endpoints(y, weights), time_scale, horizon, timed=not y.terminal)
                 ordered = conclude_ordered(summarise_ordered(y, weights), horizon)
         encoding = cls(tuple(columns), endpoints, ordered, unit=y.unit)
         check_training_table(frame, encoding.columns, numbers, roles, y)
@@ -118,7 +119,7 @@ class Encoding:
                 with problems.catching():
                     found.append(conclude_column(summary, roles.get(summary.name), numeric_scale))
             with problems.catching():
-                learned = conclude_endpoints(endpoints, time_scale, horizon)
+                learned = conclude_endpoints(endpoints, time_scale, horizon, timed=ordered is None)
                 whole = conclude_ordered(ordered, horizon)
         return cls(tuple(found), learned, whole, unit=unit)
 
@@ -152,6 +153,14 @@ class Encoding:
     def timed(self) -> tuple[LearnedEndpoint, ...]:
         """Endpoints in the layout."""
         return self.endpoints if self.ordered is None else ()
+
+    def in_training(self) -> Encoding:
+        """With the time scales on which parameters are learned."""
+        return self.with_timed(tuple(own.in_training() for own in self.timed))
+
+    def with_timed(self, timed: tuple[LearnedEndpoint, ...]) -> Encoding:
+        """With other time scales of the endpoints in the layout."""
+        return replace(self, endpoints=timed) if self.ordered is None else self
 
     def column_of(self, endpoint: int) -> int:
         """Place of an endpoint in the layout."""
@@ -298,9 +307,9 @@ def _inside(position: Array) -> Array:
 
 
 def conclude_endpoints(
-    summaries: Sequence[EndpointSummary], time_scale: str, horizon: float | Mapping[str, float] | None
+    summaries: Sequence[EndpointSummary], time_scale: str, horizon: float | Mapping[str, float] | None, *, timed: bool = True
 ) -> tuple[LearnedEndpoint, ...]:
-    """What is learned of the endpoints of which these are the summaries."""
+    """What is learned of the endpoints of which these are the summaries; they may not be what is modelled as times."""
     names = [times.name for times in summaries]
     horizons = dict(horizon) if isinstance(horizon, Mapping) else dict.fromkeys(names, horizon)
     unknown = [name for name in horizons if name not in names]
@@ -313,8 +322,9 @@ def conclude_endpoints(
                 counts = observed_counts(times)
                 _check_observed(times.name, counts)
                 scale = _fit_scale(times, time_scale, horizons.get(times.name))
+                calibration = calibration_of(times, scale) if timed else None
                 follow_up = follow_up_of(times)
-                out.append(LearnedEndpoint(times.name, scale, times.first_time, follow_up, counts, times.event_times))
+                out.append(LearnedEndpoint(times.name, scale, times.first_time, follow_up, counts, times.event_times, calibration))
     return tuple(out)
 
 

@@ -5,7 +5,8 @@ r"""A smooth hazard fitted to the times of one endpoint, by penalised maximum li
 
 Knots lie at quantiles of the events, few of them, and where the next is far, measured by the logarithm of time, others between: a hazard
 that falls a hundredfold within a year needs them. The penalty holds neighbouring coefficients together where there are few events, and
-decides where there are none. It weighs as much as one event does, whatever the unit of time.
+decides where there are none. It weighs as much as one event does, whatever the unit of time. A hazard that is to
+follow the data closely has more knots and less of a penalty, and its knots lie where survival falls, by equal steps.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import numpy as np
 
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.hazard_spline import spline_basis
+from harmonium.table.product_limit import product_limit
 from harmonium.table.tied_times import TiedTimes
 from harmonium.typing import Array, Booleans
 
-__all__ = ["fit_hazard"]
+__all__ = ["fit_hazard", "spaced_knots"]
 
 _MOST_KNOTS, _PENALTY = 8, 1.0  # knots at quantiles: enough for the shape of a hazard, too few for its noise
+_CLOSE_KNOTS, _CLOSE_PENALTY = 12, 0.02
 _FAR_APART, _BETWEEN = 2.0, 3.0  # a knot is put before one that is so many times as late, if so many events lie between
 _NEAREST = 0.02  # distance of knots, relative to the later one
 _MOST_STEPS = 200
@@ -31,7 +34,7 @@ _FAR = 700.0  # an integral of the hazard beyond which nobody is left
 _LATER, _WAITING = 10.0, 4.0  # events between follow-up and a horizon, and who waits for them: nothing is known, and time is spread evenly
 
 
-def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
+def fit_hazard(times: EndpointSummary, end: float, *, closely: bool = False) -> tuple[Array, Array]:
     """Knots from 0 to the end, in its unit, and coefficients of the B-splines between them.
 
     Tied times are the intervals that they stand for. Without an event, half of all are without one at the end.
@@ -47,7 +50,9 @@ def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
     if not seen.any():
         return np.array([0.0, 1.0]), np.full(4, np.log(2.0))
     last = min(times.last_time / end, 1.0)
-    knots = _knots(middle[seen], count[seen], last)
+    most, penalty = (_CLOSE_KNOTS, _CLOSE_PENALTY) if closely else (_MOST_KNOTS, _PENALTY)
+    mass = _falls(middle, ends, count) if closely else count
+    knots = _knots(middle[seen], count[seen], mass[seen], last, most)
     basis, integral = spline_basis(knots)
     exposure = count @ integral(lower) + _WITHOUT * count @ integral(middle) / count.sum()
     wide = (upper > lower)[seen]
@@ -58,21 +63,30 @@ def fit_hazard(times: EndpointSummary, end: float) -> tuple[Array, Array]:
     if last < _LATE:
         events, number, wide = np.vstack([at, beyond / (1.0 - last)]), np.append(number, _LATER), np.append(wide, False)
         exposure = exposure + _WAITING * beyond
-    return knots, _coefficients(events, number, wide, exposure)
+    return knots, _coefficients(events, number, wide, exposure, penalty)
 
 
-def _knots(events: Array, count: Array, last: float) -> Array:
-    """0, some quantiles of the events, the last one if follow-up goes on for long, the last time, and 1."""
+def _falls(time: Array, ended: Booleans, count: Array) -> Array:
+    """By how much Kaplan and Meier's estimate falls with each pair of bounds."""
+    distinct, place = np.unique(time[ended], return_inverse=True)
+    fall = -np.diff(product_limit(time, ended, distinct, count=count), prepend=1.0)
+    out = np.zeros(time.size)
+    out[ended] = fall[place] * count[ended] / np.bincount(place, count[ended])[place]
+    return out
+
+
+def _knots(events: Array, count: Array, mass: Array, last: float, most: int) -> Array:
+    """0, some quantiles of the events' mass, the last one if follow-up goes on for long, the last time, and 1."""
     distinct, place = np.unique(events, return_inverse=True)
-    n_inner = int(np.clip(distinct.size**0.5, 0, _MOST_KNOTS))
-    number = np.bincount(place, count)
-    share = (np.cumsum(number) - 0.5 * number) / count.sum()
+    n_inner = int(np.clip(distinct.size**0.5, 0, most))
+    number = np.bincount(place, mass)
+    share = (np.cumsum(number) - 0.5 * number) / mass.sum()
     inner = np.interp(np.arange(1, n_inner + 1) / (n_inner + 1.0), share, distinct)
     late = [time for time in (float(events.max()), *np.linspace(last, 1.0, 4 if last < _LATE else 1, endpoint=False)) if time < _LATE]
-    return _with_more_between(np.array(_spaced({*inner.tolist(), *late})), events, count)
+    return _with_more_between(np.array(spaced_knots({*inner.tolist(), *late})), events, count)
 
 
-def _spaced(candidates: set[float]) -> list[float]:
+def spaced_knots(candidates: set[float]) -> list[float]:
     """From 0 to 1, without those that are too close to the one before."""
     out = [0.0]
     for knot in sorted(candidates):
@@ -96,7 +110,7 @@ def _with_more_between(knots: Array, events: Array, count: Array) -> Array:
     return np.array(out)
 
 
-def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array) -> Array:
+def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array, weight: float) -> Array:
     """Positive coefficients of the best hazard.
 
     An event adds the logarithm of the hazard, of which it has a row of ``basis`` (events, splines); one within a wide interval that of the
@@ -105,7 +119,7 @@ def _coefficients(basis: Array, count: Array, wide: Booleans, exposure: Array) -
     """
     n = exposure.size
     step = np.diff(np.eye(n), axis=0)
-    penalty = _PENALTY * step.T @ step
+    penalty = weight * step.T @ step
     theta = np.full(n, np.log(count.sum() / max(float(exposure.sum()), 1e-6 * count.sum())))
 
     def loss(theta: Array) -> float:

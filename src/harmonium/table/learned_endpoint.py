@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from harmonium.table.calibration import Calibration
 from harmonium.table.follow_up import FollowUp
 from harmonium.table.observed import ObservedCounts
 from harmonium.table.time_scale import TimeScale
@@ -28,6 +29,8 @@ class LearnedEndpoint:
     event_times : ndarray
         Distinct times of events, the later bound of an event within an interval; the last observed time if there was no event. There,
         curves are given if no other times are asked for.
+    calibration : Calibration, optional
+        What the scale was calibrated with after training.
     """
 
     name: str
@@ -36,6 +39,11 @@ class LearnedEndpoint:
     follow_up: FollowUp
     counts: ObservedCounts
     event_times: Array = field(compare=False)
+    calibration: Calibration | None = None
+
+    def in_training(self) -> LearnedEndpoint:
+        """With the scale on which parameters are learned."""
+        return self if self.calibration is None else replace(self, scale=self.calibration.trained)
 
     def to_dict(self) -> dict[str, Any]:
         """For a model file, which keeps the event times elsewhere."""
@@ -45,6 +53,7 @@ class LearnedEndpoint:
             "first_time": self.first_time,
             "follow_up": self.follow_up.to_list(),
             "counts": asdict(self.counts),
+            "calibration": None if self.calibration is None else self.calibration.to_dict(),
         }
 
     @classmethod
@@ -57,4 +66,5 @@ class LearnedEndpoint:
             FollowUp.from_list(stored["follow_up"]),
             ObservedCounts(**stored["counts"]),
             event_times,
+            None if stored["calibration"] is None else Calibration.from_dict(stored["calibration"]),
         )

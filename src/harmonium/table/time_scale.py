@@ -88,6 +88,14 @@ class TimeScale:
         times = np.minimum(self._spline.inverse(-np.log1p(-share)), 1.0) * self.end
         return np.where(position > self.reach * (1.0 + 1e-12), np.inf, times)
 
+    def position_on(self, other: TimeScale, position: Array) -> Array:
+        """The position of the same time on another scale; beyond the end, where there is none, as far between there and 1 as here."""
+        inside = other.to_unit(self.from_unit(np.minimum(position, self.reach)))
+        if self.reach == 1.0:
+            return np.asarray(inside)
+        beyond = other.reach + (position - self.reach) * (1.0 - other.reach) / (1.0 - self.reach)
+        return np.where(position > self.reach, beyond, inside)
+
     def log_slope(self, time: Array) -> Array:
         """Ln of the derivative of the position by time (eq. 9); beyond a horizon -inf, beyond follow-up NaN."""
         time = np.asarray(time, dtype=np.float64)

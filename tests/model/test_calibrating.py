@@ -1,4 +1,4 @@
-"""Averages of a fitted model are those that were observed."""
+"""A fitted model's time scales are calibrated: with nothing known it says what was observed."""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +6,8 @@ import pytest
 from lifelines import KaplanMeierFitter
 
 import harmonium as hm
+from harmonium.model.fitting import Encoded, Recipe, encode_training_table
+from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.table.endpoints import parse_endpoints
 
 
@@ -25,15 +27,13 @@ def nothing_of(X):
     return X[:1].mask(np.ones((1, X.shape[1]), dtype=bool))
 
 
-def test_with_nothing_known_the_model_is_near_the_product_limit_estimate():
+def test_with_nothing_known_the_model_says_what_was_observed():
     X, y = trial()
     model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
     for endpoint in model.encoding_.endpoints:
-        seen, event = y[endpoint.name, "lower"], np.isfinite(y[endpoint.name, "upper"])
-        curve = KaplanMeierFitter().fit(seen, event)
-        times = np.quantile(seen, np.linspace(0.05, 0.9, 20))
+        times = np.linspace(0.02, 0.98, 40) * endpoint.scale.end
         alive = model.predict_survival_function(nothing_of(X), endpoint=endpoint.name, times=times, return_array=True)[0]
-        assert np.abs(alive - curve.predict(times).to_numpy()).max() < 0.03
+        assert np.abs(1.0 - alive - endpoint.calibration.observed.to_unit(times)).max() < 0.005
 
 
 @pytest.mark.parametrize("terminal", ["death", ("recurrence", "death")])
@@ -70,6 +70,19 @@ def after(model, X, when, at):
     return model.predict_survival_function(X, endpoint="death", times=when + at, given=given, return_array=True)[0]
 
 
+def test_rows_on_calibrated_scales_are_what_encoding_them_anew_gives():
+    X, y = trial()
+    model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
+    table = encode_training_table(Recipe.of(model), X, y, model.fitted_)
+    rows = table.objective(1.0).recorded
+    moved = moved_cells(rows, table.encoding, model.encoding_)
+    anew = Encoded(model.encoding_, table.covariates, table.known).objective(1.0).recorded
+    for one, other in zip(moved.bounds(), anew.bounds(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-8)
+    there = moved_table(rows.bounds()[0], table.encoding, model.encoding_)
+    np.testing.assert_allclose(moved_table(there, model.encoding_, table.encoding), rows.bounds()[0], atol=1e-8)
+
+
 def test_training_that_goes_on_stays_where_it_is():
     X, y = trial(terminal="death")
     given = hm.Exact(l2=5.0)  # otherwise the prior is chosen anew
@@ -77,3 +90,27 @@ def test_training_that_goes_on_stays_where_it_is():
     before = model.predict_survival_function(X, endpoint="death", times=[10.0, 40.0], return_array=True)
     after_more = model.fit(X, y).predict_survival_function(X, endpoint="death", times=[10.0, 40.0], return_array=True)
     np.testing.assert_allclose(after_more, before, atol=2e-3)
+
+
+def test_a_model_from_a_file_knows_the_scales_of_its_training(tmp_path):
+    X, y = trial()
+    model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
+    model.save(tmp_path / "m.harmonium")
+    again = hm.load(tmp_path / "m.harmonium")
+    assert again.encoding.in_training().timed == model.encoding_.in_training().timed
+    assert again.encoding.in_training().timed != again.encoding.timed
+
+
+def test_rows_speak_against_a_share_that_censoring_has_bent():
+    """What was paid in total tells how long somebody has been observed: then the share of events, whoever was censored, is not theirs."""
+    rng = np.random.default_rng(0)
+    n = 2500
+    event, until = rng.exponential(60.0, n), rng.uniform(1.0, 72.0, n)
+    time = np.minimum(event, until)
+    X = pd.DataFrame({"total": time * rng.uniform(0.9, 1.1, n), "other": rng.normal(size=n)})
+    y = hm.endpoints(pd.DataFrame({"t": time, "e": event <= until}), churn=("t", "e"))
+    model = hm.SurvivalHarmonium(random_state=0).fit(X, y)
+    assert model.encoding_.endpoints == model.encoding_.in_training().endpoints
+    without = X.drop(columns="total")
+    free = hm.SurvivalHarmonium(random_state=0).fit(without, y)
+    assert free.encoding_.endpoints != free.encoding_.in_training().endpoints
