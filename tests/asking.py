@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model import dependence
-from harmonium.model.cell_answers import _quantile
+from harmonium.model.curves import first_times
 from harmonium.model.hidden import hidden_given, row_chunks, stacked
+from harmonium.model.intervals import own_interval
 from harmonium.model.known_rows import KnownRows
+from harmonium.table.time_scale import fit_time_scale
 
 
 def _asked(parameters, cells, rng, n_threads, question):
@@ -36,9 +37,12 @@ def joint_density(parameters, cells, columns, positions, rng, n_threads=None):
 
 
 def quantile(parameters, cells, column, q, rng, n_threads=None):
-    exact = parameters.n_hidden <= EXACT_LIMIT
-    parts = KnownRows.of(parameters, cells, rng, n_threads)
-    return np.concatenate([_quantile(rows, column, 1.0 - q, exact=exact) for rows in parts])
+    """Positions, clipped to where the event is known to lie."""
+    unit = fit_time_scale("linear", np.ones(1), np.ones(1), horizon=1.0)
+    found = first_times(
+        lambda rows, at: 1.0 - survival(parameters, cells.part(rows), column, at, rng, n_threads).mean, cells.n_rows, unit, q
+    )
+    return np.clip(found, *own_interval(cells, column))
 
 
 def kendall_tau(parameters, cells, columns, rng, n_threads=None):

@@ -234,7 +234,7 @@ def test_imputations_and_cohorts_need_no_cluster():
     """What they are drawn from is made when the cluster has gone."""
     from dask.distributed import Client, LocalCluster
 
-    frame = trial()
+    frame = complete(trial())  # in memory, missing covariates are completed in training
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None) as cluster,
         Client(cluster) as own,

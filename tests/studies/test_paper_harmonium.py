@@ -91,7 +91,7 @@ def test_contrastive_predictions_are_those_of_brute_force(nvalt8, n_hidden):
     for rows, given in zip(ten_rows(X, y), (None, y.drop(columns="os", level=0)), strict=True):
         own = None if given is None else given.iloc[rows]
         found = RIVAL.predict(model, X.iloc[rows], HALF, TIMES, own)
-        lower, upper = model.prognosis(X.iloc[rows], given=own).cells.bounds()
+        lower, upper = model.prognosis(X.iloc[rows], given=own).answerer.cells.bounds()
         for k in range(len(rows)):
             enumerated = n_hidden < 10 or (n_hidden == 12 and k == 0)  # 4096 states take seconds a row
             density = brute_force.density_by_enumeration if enumerated else brute_force.density_in_closed_form

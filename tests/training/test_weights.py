@@ -155,7 +155,7 @@ def test_what_counts_rows_counts_weights():
     y = hm.endpoints(pd.DataFrame({"t": rng.exponential(size=60), "e": 1}), os=("t", "e"))
     one, twenty = (encoded(X, y, np.full(60, weight))[1] for weight in (1.0, 20.0))
     assert (hidden_units_for(one), hidden_units_for(twenty)) == (4, 6)
-    assert (number_of_units(one.recorded, 4, weights=one.subjects), number_of_units(twenty.recorded, 4, weights=twenty.subjects)) == (1, 2)
+    assert (number_of_units(one.recorded, 4, weights=one.subjects), number_of_units(twenty.recorded, 4, weights=twenty.subjects)) == (1, 4)
 
 
 def test_covariate_units_of_weighted_rows():

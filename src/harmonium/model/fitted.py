@@ -216,7 +216,7 @@ class Fitted(SurvivalModel):
     def draw_histories(
         self, cells: Cells, known: Endpoints, n_draws: int, rng: np.random.Generator, purpose: Purpose
     ) -> Iterator[tuple[Array, DrawnHistories]]:
-        """Completed covariates and event histories where endpoints are ordered, by the same parameters as those of :meth:`draw`."""
+        """Completed covariates and event histories where endpoints are ordered, by the parameters that the purpose calls for."""
         assert self.transitions is not None
         complete = purpose == "prediction" or not (cells.layout.n_columns and incomplete_rows(cells).any())
         for number in range(n_draws):

@@ -2,7 +2,7 @@ r"""Probabilities of all states of rows whose covariates and histories are known
 
 In a state j that was entered at u, the endpoints that may happen there compete: :math:`\prod_o S_{jo}(t - u \mid u)` is the probability
 of still being there, and :math:`f_{jk} \prod_{o \ne k} S_{jo}` the density of leaving it for k. With :math:`a_j(u)`, the density of
-entering j, everything follows from one pass through the states in the order of what has happened in them (eq. 37):
+entering j, everything follows from one pass through the states in the order of what has happened in them (eq. 34):
 
 .. math:: P_j(t) = \int a_j(u) \prod_o S_{jo}(t - u \mid u)\, du, \qquad
           a_k(t) = \sum_j \int a_j(u) f_{jk}(t - u \mid u) \prod_{o \ne k} S_{jo}(t - u \mid u)\, du .

@@ -304,6 +304,7 @@ class TransitionAnswers:
         np.maximum.at(last, found.rows[finite], happened[finite])
         return np.where(surely, np.inf, last)
 
+
 def _on_axes(values: Array, axes: list[int], n_axes: int) -> Array:
     """Values (rows, ...) whose other axes have these numbers among some, to be broadcast over the rest of them."""
     ordered = np.transpose(values, [0, *(1 + np.argsort(axes))])
