@@ -41,8 +41,9 @@ MOST_ROWS = 20_000
 MOST_ROUNDS = 20
 """Of harmoniums and the distribution of covariates in turn; where half of a column is missing, ten are needed."""
 
-SETTLED = 3e-4
-"""Mean change of a subject's probabilities in a round, from which on predictions change by less than that."""
+SETTLED = 1e-3
+"""Mean change of a subject's probabilities in a round, from which on predictions change by less than that; searches that end anywhere on
+a level part of the likelihood make changes of half of it."""
 
 _SEED = 0  # of the rows that are drawn from a larger table
 

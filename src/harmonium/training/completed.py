@@ -11,8 +11,7 @@ are missing depending on the outcome do not bias the harmonium, as long as that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -73,6 +72,7 @@ class CompletedObjective:
     subject: Integers
     log_prior: Array
     weights: Array
+    _sums: list[LogMassSum] = field(default_factory=list, repr=False)  # of the rows, which are the same whatever else is known of them
 
     @property
     def layout(self) -> Layout:
@@ -127,12 +127,11 @@ class _CompletedLikelihood:
     """Two passes over the rows: their likelihoods, hence the probabilities of completions, and then the gradient with these as weights."""
 
     def __init__(self, objective: CompletedObjective, n_threads: int | None) -> None:
-        self._objective, self._n_threads = objective, n_threads
-        self._signs = [float(np.sign(term.weights[0])) if term.weights.size else 0.0 for term in objective.rows.terms()]
-
-    @cached_property
-    def _sum(self) -> LogMassSum:
-        return LogMassSum([Term(term.cells, np.array(term.weights)) for term in self._objective.rows.terms()], self._n_threads)
+        terms, kept = objective.rows.terms(), objective._sums
+        if not kept:
+            kept.append(LogMassSum([Term(term.cells, np.array(term.weights)) for term in terms], n_threads))
+        self._objective, self._sum = objective, kept[0]
+        self._signs = [float(np.sign(term.weights[0])) if term.weights.size else 0.0 for term in terms]
 
     def by_completion(self, parameters: Parameters) -> Array:
         """Ln L of every completion."""
