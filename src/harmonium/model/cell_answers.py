@@ -87,9 +87,10 @@ class CellAnswers:
 
     def breaks(self, places: Places, until: float) -> Array:
         """Times at which each row's survival has a step or a bend, (rows, times); 0 where there is none before a time."""
-        if self.known is None:
-            return np.zeros((self.n_rows, 1))
-        found = np.column_stack([self.known.lower[:, places[0]], self.known.upper[:, places[0]]])
+        (e,), scale = places, self.encoding.scales[places[0]]
+        knots = np.tile(scale.end * np.array((0.0, *scale.knots)), (self.n_rows, 1))
+        known = [] if self.known is None else [self.known.lower[:, e], self.known.upper[:, e]]
+        found = np.column_stack([knots, *known])
         return np.where(found < until, found, 0.0)
 
     def moved(self, step: Array) -> Self:

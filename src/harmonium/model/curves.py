@@ -13,9 +13,9 @@ from harmonium.typing import Array, Integers
 
 __all__ = ["areas", "at_own_times", "first_times", "time_grid"]
 
-_N_PANELS, _N_NODES = 16, 8  # of an integral, even in time and once more even in events: 1e-9 where curves are smooth
+_N_PANELS, _N_NODES = 16, 8  # of an integral, even in time: curves of event histories are quicker at even steps
 _N_COARSE, _N_FINE = 64, 32  # intervals of a search; between two thousand times a smooth curve is a cubic to ten digits
-_N_BISECTIONS = 50
+_N_NEAR, _N_BISECTIONS = 4, 50  # points through which a cubic goes, and steps to where it reaches a level
 _ROWS_AT_ONCE = 500  # with times of their own, each of which is found for all of them
 
 Curves = Callable[[Integers, Array], Array]
@@ -29,7 +29,7 @@ def time_grid(scale: TimeScale, n: int) -> Array:
     return out
 
 
-def areas(curves: Curves, breaks: Array, scale: TimeScale, until: float) -> Array:
+def areas(curves: Curves, breaks: Array, until: float) -> Array:
     """Areas under curves until a time, (rows, ...).
 
     Parameters
@@ -37,21 +37,15 @@ def areas(curves: Curves, breaks: Array, scale: TimeScale, until: float) -> Arra
     curves : callable
     breaks : ndarray of shape (n_rows, n_breaks)
         Times at which the curves of each row have steps or bends; 0 where there is none.
-    scale : TimeScale
-        On which the curves are smooth.
     until : float
     """
-    knots = scale.end * np.array(scale.knots)
-    smooth = np.concatenate([np.linspace(0.0, until, _N_PANELS + 1), time_grid(scale, _N_PANELS), knots])
-    groups, out = groups_of_intervals(*breaks.T), np.empty(0)
+    even = np.linspace(0.0, until, _N_PANELS + 1)
+    groups, found, order = groups_of_intervals(*breaks.T), [curves(np.arange(0), even)[..., 0]], [np.arange(0)]
     for group, first in enumerate(np.unique(groups, return_index=True)[1]):
-        rows = np.flatnonzero(groups == group)
-        edges = np.concatenate([smooth, breaks[first]])
-        nodes, weights = panel_nodes(np.unique(edges[edges <= until]), _N_NODES)
-        found = curves(rows, nodes)
-        out = np.empty((len(breaks), *found.shape[1:-1])) if not out.size else out
-        out[rows] = np.sum(found * weights, axis=-1)  # a row's sum by itself
-    return out
+        order.append(np.flatnonzero(groups == group))
+        nodes, weights = panel_nodes(np.unique(np.concatenate([even, breaks[first]])), _N_NODES)
+        found.append(np.sum(curves(order[-1], nodes) * weights, axis=-1))  # a row's sum by itself
+    return np.asarray(np.concatenate(found)[np.argsort(np.concatenate(order))])
 
 
 def at_own_times(curves: Curves, times: Array) -> Array:
@@ -74,28 +68,27 @@ def first_times(curves: Curves, n_rows: int, scale: TimeScale, level: float) -> 
     >>> first_times(lambda rows, times: np.tile((times / 8.0) ** 2, (rows.size, 1)), 2, scale, 0.25).round(9)
     array([4., 4.])
     """
-    everybody, grid = np.arange(n_rows), np.linspace(0.0, scale.reach, _N_COARSE * _N_FINE + 1)
-    out, times = np.full(n_rows, np.inf), time_grid(scale, _N_COARSE * _N_FINE)
-    coarse = curves(everybody, times[::_N_FINE])
+    n = _N_COARSE * _N_FINE
+    times, first, near = time_grid(scale, n), np.zeros(n_rows, dtype=np.int64), np.zeros((n_rows, _N_NEAR))
+    coarse = curves(np.arange(n_rows), times[::_N_FINE])
     place = np.argmax(coarse >= level, axis=1)
-    out[coarse[:, 0] >= level] = 0.0
     for interval in np.unique(place[place > 0]):
-        rows, part = np.flatnonzero(place == interval), slice((interval - 1) * _N_FINE, interval * _N_FINE + 1)
-        out[rows] = scale.from_unit(_crossing(grid[part], curves(rows, times[part]), level))
-    return out
+        rows, start = np.flatnonzero(place == interval), (interval - 1) * _N_FINE
+        values = curves(rows, times[start : start + _N_FINE + 1])
+        own = np.clip(np.argmax(values >= level, axis=1) - _N_NEAR // 2, 0, _N_FINE + 1 - _N_NEAR)
+        near[rows], first[rows] = values[np.arange(rows.size)[:, None], own[:, None] + np.arange(_N_NEAR)], start + own
+    found = scale.from_unit((first + _crossing(near, level)) * (scale.reach / n))
+    return np.where(coarse[:, 0] >= level, 0.0, np.where(place > 0, found, np.inf))
 
 
-def _crossing(grid: Array, values: Array, level: float) -> Array:
-    """Where curves (rows, grid) first reach a level: by bisection on the cubic through the four nearest points."""
-    row, end = np.arange(len(values)), np.argmax(values >= level, axis=1)
-    first = np.clip(end - 2, 0, grid.size - 4)
-    nodes = np.arange(4.0)
-    low, high = end - 1.0 - first, np.asarray(end - first, dtype=np.float64)
+def _crossing(values: Array, level: float) -> Array:
+    """Where curves (rows, points) first reach a level, in steps from the first point: by bisection on the cubic through the points."""
+    coefficients = values @ np.linalg.inv(np.vander(np.arange(_N_NEAR))).T
+    high = np.argmax(values >= level, axis=1).astype(np.float64)
+    low = high - 1.0
     for _ in range(_N_BISECTIONS):
-        x = 0.5 * (low + high)
-        value = np.zeros(row.size)
-        for k in range(4):
-            others = nodes[nodes != k]
-            value += values[row, first + k] * np.prod((x[:, None] - others) / (k - others), axis=1)
+        x, value = 0.5 * (low + high), np.zeros(len(values))
+        for own in coefficients.T:
+            value = value * x + own
         low, high = np.where(value < level, x, low), np.where(value < level, high, x)
-    return np.asarray(grid[first] + high * (grid[1] - grid[0]))
+    return np.asarray(high)

@@ -178,7 +178,7 @@ class Prognosis:
         """
         places, end = self._places(endpoint), _checked_until(until)
         if self._scale(places).is_timed(np.array(end)):
-            return areas(self._survival_of(places), self.answerer.breaks(places, end), self._scale(places), end)
+            return areas(self._survival_of(places), self.answerer.breaks(places, end), end)
         if self.warns:
             warn_of_no_mean(self.encoding.endpoints[places[0]], end)
         if self.known is None or len(places) > 1:
@@ -222,7 +222,7 @@ class Prognosis:
         def curves(rows: Integers, times: Array) -> Array:
             return np.stack(list(self._states.part(rows).state_probabilities(times).values()), axis=1)
 
-        found = areas(curves, self._states.breaks(self._every, end), self._scale(self._every), end)
+        found = areas(curves, self._states.breaks(self._every, end), end)
         return {name: found[:, k] for k, name in enumerate(names)}
 
     @with_interval(NO_EVENT)
