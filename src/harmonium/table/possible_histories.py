@@ -37,7 +37,8 @@ _SHORT = 0.01  # of the longest follow-up: a time that was not seen and is short
 _LEAST = 0.02  # share of a history that is thought of
 _LONGER = 1e-6  # relative: how much longer a subject must have been followed than an event of its
 _N_PIECES = 3  # of a hazard, with as many events each; with six, simulations from which none is whole go astray (docs/decisions)
-_FEWEST = 5  # histories with a terminal event and no intermediate one that are known, so that others may be hard to tell; or that are not
+_FEWEST = 5  # histories with a terminal event and no intermediate one that are known, so that others may be hard to tell
+_HARMLESS = 0.05  # of all rows, that are hard to tell: no probability can be further off than their share
 _GAP = 0.05  # of mean follow-up, between last visits and terminal events: beyond, without these, simulations are off by more than .02
 _MOST_ROUNDS = 500
 _SETTLED = 1e-4  # change of a share from which on rounds end
@@ -247,7 +248,7 @@ def _refuse_if_nobody_can_tell(graph: StateGraph, y: Endpoints, found: Histories
     unseen = (found.ended < 0) & (found.state == 0) & np.isfinite(found.dead) & np.isinf(y.upper[:, _intermediate(graph, 0)]).all(axis=1)
     looked_for = np.isfinite(y.upper[:, _intermediate(graph, 0)]).any()
     gap = float((found.dead - found.until)[unseen].mean() / np.minimum(found.alive, found.dead).mean()) if unseen.any() else 0.0
-    if known >= _FEWEST or unseen.sum() < _FEWEST or not looked_for or gap <= _GAP:
+    if known >= _FEWEST or unseen.sum() <= max(_HARMLESS * unseen.size, _FEWEST) or not looked_for or gap <= _GAP:
         return
     first, end = " or ".join(map(repr, graph.intermediate)), " or ".join(map(repr, graph.terminal))
     raise TableError(
