@@ -1,5 +1,7 @@
 """Covariate units: what they leave as it was, what they put right, and what they refuse."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +11,9 @@ from lifelines import KaplanMeierFitter
 
 import harmonium as hm
 from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
-from harmonium.model.covariate_training import CovariateTraining, TrainingCompletions
 from harmonium.model.fitted import Fitted
-from harmonium.model.fitting import encode_training_table
+from harmonium.model.fitting import _in_turn, encode_training_table
+from harmonium.model.joint_training import CovariatesBeside, JointTraining
 from harmonium.training.history import History
 from harmonium.training.penalised import PenalisedLikelihood, prior_precisions
 
@@ -106,12 +108,13 @@ def test_where_training_rows_have_gaps_both_parts_are_trained_in_turn():
     estimator = hm.SurvivalHarmonium(3, trainer=QUICK, random_state=0)
     objective = encode_training_table(estimator.recipe(), X, y).objective(1.0)
     alone = QUICK.fit(objective, 3, rng=np.random.default_rng(0), history=History())
-    training = CovariateTraining.of(objective, QUICK, 3, 1.0, 2)
-    after, units, rows = training.in_turn(alone, objective, QUICK, History(), 1)
+    covariates = CovariatesBeside.of(objective, QUICK, 3, 1.0, 2).fitted(alone.parameters)
+    training = JointTraining.of_rows(objective, alone.parameters, covariates, 1)
+    (after,), covariates, (rows,) = _in_turn(training, covariates, [QUICK], [alone], None, 1)
     assert after.n_evaluations > alone.n_evaluations
     np.testing.assert_allclose(np.bincount(rows.subject, rows.row_weights), 1.0)
     assert not incomplete_rows(rows.recorded).any()
-    own = TrainingCompletions.of(objective, alone.parameters, units, 1).objective(alone.parameters, units, 1)
+    own = replace(training.objectives[0], log_prior=training._prior(covariates, [after.parameters]))
     coordinates = own.coordinates(3)
     problem = PenalisedLikelihood(own.likelihood(3), coordinates, own.n_rows, prior_precisions(coordinates, alone.l2))
     losses = [problem.loss(coordinates.from_natural(fit.parameters.natural()))[0] for fit in (alone, after)]

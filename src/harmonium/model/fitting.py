@@ -9,25 +9,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
 from harmonium.model.calibrating import calibrated
-from harmonium.model.covariate_training import CovariateTraining, check_covariate_units, further_trainer, in_memory, in_memory_subjects
 from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.endpoint_tables import EndpointSettings, EndpointTable
 from harmonium.model.fitted import Fitted
 from harmonium.model.generating import Generating, Generator
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
 from harmonium.model.generator import continued_histories, continued_jointly
+from harmonium.model.joint_training import (
+    CovariateModel,
+    CovariatesBeside,
+    JointTraining,
+    check_covariate_units,
+    fit_covariates,
+    in_memory,
+    in_memory_subjects,
+)
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
 from harmonium.model.training_summary import TrainingSummary
 from harmonium.model.training_table import Encoded, TrainingTable
-from harmonium.model.transition_fitting import CovariateModel, HistoryTraining, fit_covariates
 from harmonium.model.transitions import Transitions
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
@@ -163,29 +171,29 @@ def fit_model(
     trainer, n_hidden = recipe.resolved(), int(recipe.n_hidden)
     form = _canonical_form(own, trainer)
     objective = own if form is None else form.of_objective(own)
-    covariates = CovariateTraining.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
+    covariates = CovariatesBeside.of(objective, trainer, n_hidden, recipe.conditional, recipe.n_covariate_units)
     validate = None if validation is None else _validation(table.encoding, validation, covariates, form, n_jobs)
     rng = np.random.default_rng(random_state)
     first = None if start is None else start.parameters if form is None else form.from_table(start.parameters)
     with progress(verbose) as listener:
         history = History(listener, validate, patience)
         found = trainer.fit(objective, n_hidden, rng=rng, history=history, start=first, n_threads=n_jobs)
-        units, complete = None, None
-        if covariates is not None and validation is None:
-            found, units, complete = covariates.in_turn(found, objective, trainer, History(listener), n_jobs)
-        elif covariates is not None:
-            units = covariates.units(found.parameters)
-    parameters, units = _in_own_terms(form, found.parameters, units)
+        complete: WeightedObjective | None = None
+        if covariates is not None:
+            covariates = covariates.fitted(found.parameters)
+            incomplete = isinstance(objective, Objective) and incomplete_rows(objective.recorded).any()
+            if incomplete and validation is None and found.converged and isinstance(trainer, Exact):
+                training = JointTraining.of_rows(objective, found.parameters, covariates, n_jobs)
+                (found,), covariates, (complete,) = _in_turn(training, covariates, [trainer], [found], listener, n_jobs)
+    parameters, units = _in_own_terms(form, found.parameters, None if covariates is None else covariates.units)
     rows = history.to_frame()
     evaluation = None if validation is None else _on_validation_data(rows, table.encoding.endpoint_names)
-    training = replace(_summary(recipe, random_state, table.n_rows, [found], len(rows)), evaluation=evaluation)
+    summary = replace(_summary(recipe, random_state, table.n_rows, [found], len(rows)), evaluation=evaluation)
     some = in_memory(own, GENERATOR_ROWS)
     encoding = calibrated(table.encoding, parameters, units, some, n_jobs)
     generating = _generating(some, parameters, units, trainer, random_state, n_jobs)
-    model = Fitted(encoding, parameters, training, n_jobs, units, generating)
-    spread_rows = some
-    if covariates is not None and isinstance(complete, WeightedObjective) and complete is not covariates.rows:
-        spread_rows = in_memory_subjects(complete if form is None else form.rows_to_table(complete))
+    model = Fitted(encoding, parameters, summary, n_jobs, units, generating)
+    spread_rows = some if complete is None else in_memory_subjects(complete if form is None else form.rows_to_table(complete))
     found = replace(found, rivals=tuple(rival if form is None else form.to_table(rival) for rival in found.rivals))
     return replace(model, spreading=_spreading(model, spread_rows, found)), rows
 
@@ -208,22 +216,14 @@ def _fit_histories(
     some = table.subjects(GENERATOR_ROWS)
     here = some is table
     theirs = tables if here else [own.of_subjects(study, some.covariates, some.known, conditional) for own in tables]
-    training = HistoryTraining.of(study, covariates, theirs, some.covariates, some.known, some.weights, n_jobs)
+    training = JointTraining.of_histories(study, covariates, theirs, some.covariates, some.known, some.weights, n_jobs)
     rows: list[Objective] = [own.objective if isinstance(own.objective, Objective) else in_memory(own.objective) for own in tables]
     exact = all(isinstance(trainer, Exact) for trainer in trainers)
     if here and exact and conditional == 1.0 and not training.is_certain and all(fit.converged for fit in fits):
+        begin = _before(start, tables) or [fit.parameters for fit in fits]
+        fits = [replace(fit, parameters=own) for fit, own in zip(fits, begin, strict=True)]
         with progress(verbose, "all endpoints in turn") as listener:
-
-            def again(e: int, objective: CompletedObjective, at: Parameters) -> Parameters:
-                history, rng = History(listener), np.random.default_rng(0)
-                further = further_trainer(trainers[e], fits[e])  # type: ignore[arg-type]
-                fit = further.fit(objective, at.n_hidden, rng=rng, history=history, start=at, n_threads=n_jobs)
-                counts = (fits[e].n_evaluations + fit.n_evaluations, fits[e].n_passes + fit.n_passes)
-                fits[e] = Fit(fit.parameters, fit.converged, fits[e].l2, *counts, fits[e].rivals)
-                return fit.parameters
-
-            begin = _before(start, tables) or [fit.parameters for fit in fits]
-            _, covariates, rows = training.in_turn(begin, again)  # type: ignore[assignment]
+            fits, covariates, rows = _in_turn(training, covariates, trainers, fits, listener, n_jobs)
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
     generators = _generators(training, [fit.parameters for fit in fits], covariates, seed, n_jobs) if exact else None
     models = []
@@ -240,6 +240,23 @@ def _fit_histories(
     made = None if generators is None else Generating(partial(_part_of, generators, 0))
     fitted = Fitted(study, covariates.parameters, summary, n_jobs, covariates.units, made, transitions=transitions)
     return fitted, pd.concat(histories, ignore_index=True)
+
+
+def _in_turn(
+    training: JointTraining, covariates: Any, trainers: Sequence[Trainer], fits: Sequence[Fit], listener: Any, n_jobs: int | None
+) -> tuple[list[Fit], Any, list[Any]]:
+    """Fits by the likelihood of what was observed, from where they are and under the priors that were chosen for them."""
+    found = list(fits)
+
+    def again(e: int, objective: CompletedObjective, at: Parameters) -> Parameters:
+        before, further = found[e], clone(trainers[e]).set_params(l2=found[e].l2, n_starts=1, sample_rows=None)
+        fit = further.fit(objective, at.n_hidden, rng=np.random.default_rng(0), history=History(listener), start=at, n_threads=n_jobs)
+        counts = before.n_evaluations + fit.n_evaluations, before.n_passes + fit.n_passes
+        found[e] = Fit(fit.parameters, fit.converged, before.l2, *counts, before.rivals)
+        return found[e].parameters
+
+    _, covariates, rows = training.in_turn([fit.parameters for fit in fits], covariates, again)
+    return found, covariates, rows
 
 
 def _before(start: Fitted | None, tables: Sequence[EndpointTable]) -> list[Parameters] | None:
@@ -275,7 +292,7 @@ def _search(
 
 
 def _generators(
-    training: HistoryTraining, parameters: list[Parameters], covariates: CovariateModel, seed: int, n_jobs: int | None
+    training: JointTraining, parameters: list[Parameters], covariates: CovariateModel, seed: int, n_jobs: int | None
 ) -> OnDemand[tuple[Generator, ...]]:
     """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
     return OnDemand(partial(continued_histories, training.thinned(GENERATOR_ROWS), parameters, covariates, seed, n_jobs))
@@ -331,28 +348,28 @@ def _generating(
 
 
 def _validation(
-    encoding: Encoding, validation: tuple[Any, ...], training: CovariateTraining | None, form: CanonicalForm | None, n_jobs: int | None
+    encoding: Encoding, validation: tuple[Any, ...], covariates: CovariatesBeside | None, form: CanonicalForm | None, n_jobs: int | None
 ) -> Callable[[Parameters], dict[str, float]]:
     """Metrics of parameters on validation data, which are encoded once; where values are missing, with covariate units that go along."""
     if len(validation) not in (2, 3):
         raise ValueError(f"validation must be (X, y) or (X, y, sample_weight); found a tuple of {len(validation)}")
     X, y = validation[:2]
-    known, covariates = parse_endpoints(y).in_unit(encoding.unit), encoding.covariates(X)
-    weights = parse_weights(validation[2] if len(validation) == 3 else None, len(covariates), getattr(X, "index", None))
-    with_gaps = bool(np.isnan(covariates).any())
+    known, values = parse_endpoints(y).in_unit(encoding.unit), encoding.covariates(X)
+    weights = parse_weights(validation[2] if len(validation) == 3 else None, len(values), getattr(X, "index", None))
+    with_gaps = bool(np.isnan(values).any())
     if known.names != encoding.endpoint_names:
         raise ValueError(f"y must have the endpoints {encoding.endpoint_names}; found {known.names}")
     check_index(X, y)
 
     def metrics(parameters: Parameters) -> dict[str, float]:
-        units = training.units(parameters) if with_gaps and training is not None else None
+        units = covariates.fitted(parameters).units if with_gaps and covariates is not None else None
         own, units = _in_own_terms(form, parameters, units)
         candidate = Fitted(encoding, own, TrainingSummary(), n_jobs, units)
-        prognosis = candidate.ask(covariates, None)
+        prognosis = candidate.ask(values, None)
         by_name = {
             f"concordance {name}": concordance_index(y, prognosis.risk(name), endpoint=name, sample_weight=weights) for name in known.names
         }
-        likelihood = candidate.log_likelihood_of(covariates, known, "conditional")
+        likelihood = candidate.log_likelihood_of(values, known, "conditional")
         return {"validation": float(np.average(likelihood, weights=weights)), **by_name}
 
     return metrics

@@ -22,7 +22,7 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.errors import silenced
 from harmonium.model.generating import Generator
-from harmonium.model.transition_fitting import CovariateModel, HistoryTraining
+from harmonium.model.joint_training import CovariateModel, JointTraining
 from harmonium.training.completed import CompletedObjective
 from harmonium.training.contrastive import Contrastive
 from harmonium.training.covariate_fit import MOST_UNITS, fit_covariate_units, number_of_units
@@ -77,13 +77,13 @@ def continued_jointly(
 
 
 def continued_histories(
-    training: HistoryTraining, parameters: Sequence[Parameters], model: CovariateModel, seed: int, n_threads: int | None = None
+    training: JointTraining, parameters: Sequence[Parameters], model: CovariateModel, seed: int, n_threads: int | None = None
 ) -> tuple[Generator, ...]:
     """The same where endpoints are ordered: of the covariates, and of each endpoint's harmonium.
 
     Parameters
     ----------
-    training : HistoryTraining
+    training : JointTraining
     parameters : sequence of Parameters
         Of each endpoint's harmonium.
     model : CovariateModel
@@ -95,12 +95,12 @@ def continued_histories(
     def fitting(max_iter: int) -> Callable[[int, CompletedObjective, Parameters], Parameters]:
         return lambda _, objective, start: _continued(objective, start, max_iter, rng, n_threads)
 
-    found, whole, _ = training.in_turn(parameters, fitting(_MAX_ITER), model, precision=_PRECISION, rounds=_ROUNDS)
+    found, whole, _ = training.in_turn(parameters, model, fitting(_MAX_ITER), precision=_PRECISION, rounds=_ROUNDS)
     draws = []
     for own in rng.spawn(N_DRAWS):
         random = own.standard_gamma(training.weights)
         drawn = training.reweighted(random * (training.weights.sum() / random.sum()))
-        some, covariates, _ = drawn.in_turn(found, fitting(_ITERATIONS_OF_DRAW), whole, precision=_PRECISION, rounds=1)
+        some, covariates, _ = drawn.in_turn(found, whole, fitting(_ITERATIONS_OF_DRAW), precision=_PRECISION, rounds=1)
         draws.append((covariates.whole, *some))
     return tuple(Generator(one, tuple(own)) for one, own in zip((whole.whole, *found), zip(*draws, strict=True), strict=True))
 
