@@ -217,6 +217,77 @@ def test_settings_are_checked_for_type_and_against_the_tensors(content, tmp_path
         loaded(tmp_path / "m", sealed(document, tensors))
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("columns.age.role", "number", "encoding.columns.age.role must be one of numeric, .*; found 'number'"),
+        ("columns.age.mean", 61, "encoding.columns.age.mean must be of type float; found 61"),
+        ("columns.age.missing", 1.5, "encoding.columns.age.missing must be between 0 and 1"),
+        ("columns.age.deviation", {"$float": "inf"}, "deviation must be finite and at least 0; found inf"),
+        ("columns.age.scale", None, "encoding.columns.age: it has a scale if it is numeric, and only then"),
+        ("columns.age.scale.spread", 0.0, "scale.spread must be finite and positive"),
+        ("columns.age.scale.knots", [3.0, 2.0], "encoding.columns.age.scale: it needs two knots"),
+        ("columns.age.scale.floor", 1e9, "encoding.columns.age.scale: its bounds must ascend"),
+        ("columns.age.scale.grid.step", 0, "encoding.columns.age.scale.grid: it must have a positive step"),
+        ("columns.arm.levels", ["a", "a"], "encoding.columns.arm: its levels must be unique"),
+        ("columns.arm.levels", ["a"], "encoding.columns.arm: it is binary and cannot have 1 levels"),
+        ("columns.arm.name", "age", "encoding: names of columns must be unique"),
+        ("endpoints.os.name", "rfs", "encoding: there must be endpoints with unique names"),
+        ("endpoints.os.first_time", 0.0, "encoding.endpoints.os.first_time must be finite and positive"),
+        ("endpoints.os.counts.rows", True, "counts.rows must be of type float"),
+        ("endpoints.os.follow_up.quantiles", [2.0, 1.0], "endpoints.os.follow_up: the quantiles"),
+        ("endpoints.os.scale.hazards", [1.0], "endpoints.os.scale: it needs two knots and two hazards more"),
+        ("endpoints.os.scale.horizon", 1e9, "endpoints.os.scale: its horizon must be its end"),
+        ("endpoints.os.scale.name", "sqrt", "endpoints.os.scale.name must be one of kaplan-meier"),
+        ("observation.ended_by", [[0], []], "encoding: what ends an endpoint's observation must be other endpoints"),
+        ("observation.weights", [], "encoding: follow-up must have a weight for every number and level"),
+        ("unit", 3, "encoding.unit must be of type str; found 3"),
+    ],
+)
+def test_what_no_fit_could_have_learned_is_refused_by_name(content, tmp_path, place, value, message):
+    document, tensors = opened(content)
+    *path, last = place.split(".")
+    where = document["model"]["encoding"]
+    for step in path:
+        where = where[step] if isinstance(where, dict) else next(item for item in where if item["name"] == step)
+    where[last] = value
+    with pytest.raises(ModelFileError, match=message):
+        loaded(tmp_path / "m", sealed(document, tensors))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("endpoints",), [], "there must be a harmonium for each endpoint where one is terminal"),
+        (("encoding", "ordered"), None, "there must be a harmonium for each endpoint where one is terminal"),
+        (("encoding", "ordered", "graph", "terminal"), ["other"], "there must be terminal endpoints among"),
+        (("encoding", "ordered", "graph", "names"), ["recurrence", "death", "more"], "encoding: the ordered endpoints must be"),
+        (("endpoints", 1, "scales", 0), None, "the harmonium of endpoint 1 must have a time scale for each state"),
+        (("endpoints", 1, "columns", "happened"), [], "the harmonium of endpoint 1 must have a column or none for each event"),
+        (("endpoints", 1, "columns", "happened"), ["age"], "endpoints.1: it must have the columns that tell the state"),
+        (("endpoints", 0, "encoding", "columns", 0, "name"), "other", "the harmonium of endpoint 0 must have the columns of the study"),
+        (("endpoints", 0, "encoding", "endpoints", 0, "name"), "other", "there must be a harmonium for each endpoint"),
+        (("endpoints", 1, "training", "settings", "n_hidden"), 5, "endpoints.1: the setting n_hidden is 5"),
+        (("endpoints", 1, "spread"), {}, "tensors of no use: 'endpoints.1.spread"),
+    ],
+)
+def test_damaged_harmoniums_of_endpoints_are_refused(ordered_content, tmp_path, path, value, message):
+    document, tensors = opened(ordered_content)
+    with pytest.raises(ModelFileError, match=message):
+        loaded(tmp_path / "m", sealed(replaced(document, ("model", *path), value), tensors))
+
+
+def test_tensors_of_endpoints_are_checked_likewise(ordered_content, tmp_path):
+    document, tensors = opened(ordered_content)
+    for name in (name for name in tensors if name.startswith("endpoints.")):
+        with pytest.raises(ModelFileError, match=f"'{name}' is missing"):
+            loaded(tmp_path / "m", sealed(document, {key: value for key, value in tensors.items() if key != name}))
+        cut = np.ascontiguousarray(tensors[name][..., :-1]) if tensors[name].size else np.zeros((3, 3, 3, 3))
+        if not name.endswith("event_times"):
+            with pytest.raises(ModelFileError, match=r"must have|n_hidden is 1"):
+                loaded(tmp_path / "m", sealed(document, {**tensors, name: cut}))
+
+
 def test_the_contents_of_a_file_are_read_without_the_model(content, tmp_path):
     path = tmp_path / "m"
     path.write_bytes(content)
