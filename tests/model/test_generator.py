@@ -11,8 +11,9 @@ import harmonium as hm
 from harmonium.errors import ModelFileError
 from harmonium.model import generator as generator_module
 from harmonium.model.fitted import Fitted
-from harmonium.model.generating import Generating, Generator
+from harmonium.model.generating import Generator
 from harmonium.model.generator import N_DRAWS
+from harmonium.model.on_demand import OnDemand
 from tests.model.model_files import loaded, opened, sealed
 
 QUICK = hm.Exact(n_starts=1)
@@ -76,7 +77,7 @@ def test_each_imputation_has_parameters_of_its_own(model, study):
     cells = fitted.encoding.cells(fitted.encoding.covariates(X))
     first, second = (next(fitted.draw(cells, 1, np.random.default_rng(0), "imputation")) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    certain = replace(fitted, generating=Generating(made=Generator(fitted.generator.parameters, ())))
+    certain = replace(fitted, generating=OnDemand(made=Generator(fitted.generator.parameters, ())))
     fixed = next(certain.draw(cells, 1, np.random.default_rng(0), "imputation"))
     assert not np.array_equal(first, fixed)
     assert fitted.generator.of_imputation(0) is fitted.generator.of_imputation(N_DRAWS)
@@ -130,15 +131,15 @@ def test_the_contrastive_trainer_goes_on_by_itself(study, n_hidden, objective):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("covariates.bias", lambda a: a[:-1], "'covariates.bias' must have the shape"),
-        ("covariates.coupling", lambda a: a[:, :-1], "'covariates.coupling' must have the shape"),
-        ("covariates.hidden_bias", lambda a: a * np.nan, "'covariates.hidden_bias' must be finite"),
-        ("covariates.bias", lambda a: None, "'covariates.bias' is missing"),
+        ("covariate_units.bias", lambda a: a[:-1], "'covariate_units.bias' must have the shape"),
+        ("covariate_units.coupling", lambda a: a[:, :-1], "'covariate_units.coupling' must have the shape"),
+        ("covariate_units.hidden_bias", lambda a: a * np.nan, "'covariate_units.hidden_bias' must be finite"),
+        ("covariate_units.bias", lambda a: None, "'covariate_units.bias' is missing"),
         ("generator.draws", lambda a: a[:, 1:], "'generator.draws' must have"),
         ("generator.b", lambda a: a[1:], "must have the shape"),
         ("generator.b", lambda a: None, "'generator.b' is missing"),
         ("generator.strange", lambda a: np.zeros(2), "tensors of no use: 'generator.strange'"),
-        ("covariates.strange", lambda a: np.zeros(2), "tensors of no use: 'covariates.strange'"),
+        ("covariate_units.strange", lambda a: np.zeros(2), "tensors of no use: 'covariate_units.strange'"),
     ],
 )
 def test_damaged_parts_of_a_file_are_refused(model, tmp_path, name, change, message):

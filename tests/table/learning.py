@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
+from harmonium.model.stored_values import from_json, to_json, typed
 from harmonium.table.columns import infer_column
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
@@ -23,7 +24,6 @@ def encoding_of(X, roles=None):
 
 
 def stored_and_read(value):
-    stored = json.loads(json.dumps(value.to_dict()))
-    if isinstance(value, Encoding):
-        return Encoding.from_dict(stored, [endpoint.event_times for endpoint in value.endpoints])
-    return type(value).from_dict(stored)
+    tensors = {}
+    stored = json.loads(json.dumps(to_json(value, tensors)))
+    return typed(from_json(stored, tensors), type(value))

@@ -1,15 +1,14 @@
 """Calibrating a time scale: what the model says of nobody in particular becomes what was observed."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harmonium.table.calibration import Calibration, calibration_of
+from harmonium.table.calibration import calibration_of
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.time_scale import time_scale_of
+from tests.table.learning import stored_and_read
 
 POSITIONS = np.linspace(0.0, 1.0, 129)
 
@@ -73,7 +72,7 @@ def test_nothing_is_calibrated_where_the_share_of_events_is_not_what_the_scale_f
 
 def test_a_calibration_comes_back_from_a_file():
     own = calibration()
-    assert Calibration.from_dict(json.loads(json.dumps(own.to_dict()))) == own
+    assert stored_and_read(own) == own
 
 
 @pytest.mark.parametrize("factor", [30.4375, 1e-6])

@@ -15,6 +15,7 @@ from harmonium.table.time_scale import TIME_SCALES
 from harmonium.training.objective import conditioned_cells
 from harmonium.training.ties import ties_as_intervals
 from harmonium.units import TruncatedGamma
+from tests.table.learning import stored_and_read
 
 INF, NAN = np.inf, np.nan
 
@@ -203,7 +204,7 @@ def test_cells_are_views_of_what_was_encoded():
 def test_an_encoding_survives_storage_with_its_scales():
     y = table([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, INF, INF])
     encoding = fit(y, "kaplan-meier", X=pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]}))
-    again = Encoding.from_dict(encoding.to_dict(), [endpoint.event_times for endpoint in encoding.endpoints])
+    again = stored_and_read(encoding)
     assert again == encoding
     np.testing.assert_array_equal(again.times(y), encoding.times(y))
 
@@ -216,7 +217,7 @@ def test_what_the_training_table_held_is_remembered():
     encoding = Encoding.learn(table[["a"]], y, None, "linear", None)[0]
     assert encoding.columns[0].missing == 0.25
     assert encoding.endpoints[0].counts == ObservedCounts(rows=3, events=1, intervals=1, censored=1, late_entries=2)
-    assert Encoding.from_dict(encoding.to_dict(), [encoding.endpoints[0].event_times]) == encoding
+    assert stored_and_read(encoding) == encoding
 
 
 def test_a_covariate_that_holds_observed_times_is_warned_of():

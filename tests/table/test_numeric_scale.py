@@ -1,7 +1,5 @@
 """Scales of numeric columns: strictly increasing, invertible, indifferent to coding, and back on the column's own grid."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,7 @@ from scipy.stats import norm
 from harmonium.table.grid import Grid, grid_of
 from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
 from harmonium.table.tally import Tally
-from tests.table.learning import column
+from tests.table.learning import column, stored_and_read
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -237,6 +235,6 @@ def test_the_linear_scale_is_the_papers():
 @given(numbers())
 def test_a_scale_is_the_same_after_storage_in_json(values):
     scale = scale_of(values)
-    again = NumericScale.from_dict(json.loads(json.dumps(scale.to_dict())))
+    again = stored_and_read(scale)
     assert again == scale
     np.testing.assert_array_equal(again.to_score(values), scale.to_score(values))

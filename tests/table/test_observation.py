@@ -11,6 +11,7 @@ import harmonium as hm
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.observation import Observation
+from tests.table.learning import stored_and_read
 
 
 def studied(n, seed, *, by_year=1.0):
@@ -87,7 +88,7 @@ def test_any_table_has_one(n, seed, missing):
     complete = np.where(np.isnan(covariates), 0.0, covariates)
     probability = found.probabilities(complete, rng)
     assert ((probability >= 0.0) & (probability <= 1.0)).all()
-    assert Observation.from_dict(found.to_dict()) == found
+    assert stored_and_read(found) == found
 
 
 def test_cohorts_are_observed_as_the_study_was():

@@ -10,9 +10,10 @@ import harmonium as hm
 from harmonium.errors import EndpointWarning, TableError
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.histories import histories_of
-from harmonium.table.ordered_endpoints import OrderedEndpoints, conclude_ordered, summarise_ordered
+from harmonium.table.ordered_endpoints import conclude_ordered, summarise_ordered
 from harmonium.table.row_weights import RowWeights
 from harmonium.table.state_graph import StateGraph
+from tests.table.learning import stored_and_read
 
 GRAPH = StateGraph(("recurrence", "death"), ("death",))
 RECURRENCE, DEATH = 0, 1
@@ -220,7 +221,7 @@ def test_one_horizon_is_for_all_endpoints():
 
 def test_it_comes_back_from_a_file():
     learned = conclude_ordered(summarise_ordered(simulated(50, 1)), None)
-    assert OrderedEndpoints.from_dict(learned.to_dict(), GRAPH.names) == learned
+    assert stored_and_read(learned) == learned
 
 
 def test_other_terminal_endpoints_than_in_training_are_refused():

@@ -1,6 +1,5 @@
 """Time scales: smooth increasing maps of time to the unit interval."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +13,8 @@ from sksurv.nonparametric import kaplan_meier_estimator
 import harmonium as hm
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.time_scale import TIME_SCALES, TimeScale, fit_time_scale
+from harmonium.table.time_scale import TIME_SCALES, fit_time_scale
+from tests.table.learning import stored_and_read
 
 INF = np.inf
 
@@ -275,6 +275,6 @@ def test_an_unknown_scale_is_refused():
 @given(fitted_scales())
 def test_a_scale_is_the_same_after_storage_in_json(given_scale):
     scale, known = given_scale
-    again = TimeScale.from_dict(json.loads(json.dumps(scale.to_dict())))
+    again = stored_and_read(scale)
     assert again == scale
     np.testing.assert_array_equal(again.to_unit(known), scale.to_unit(known))

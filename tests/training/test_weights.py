@@ -13,6 +13,7 @@ import harmonium as hm
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.model.endpoint_tables import EndpointSettings
 from harmonium.model.fitting import encode_training_table
+from harmonium.model.stored_values import to_json
 from harmonium.training.choice import hidden_units_for
 from harmonium.training.covariate_fit import fit_covariate_units, number_of_units
 from harmonium.training.penalised import PenalisedLikelihood, Prior, prior_precisions
@@ -64,7 +65,7 @@ def test_a_weight_of_two_is_the_row_twice(table, objective, time_scale):
     X, y, weights = table
     one, weighted = encoded(X, y, weights, objective=objective, time_scale=time_scale)
     other, longer = encoded(*repeated(weights, X, y), objective=objective, time_scale=time_scale)
-    assert_close(one.encoding.to_dict(), other.encoding.to_dict())
+    assert_close(to_json(one.encoding, {}), to_json(other.encoding, {}))
     assert weighted.n_subjects == longer.n_subjects == weights.sum()
     np.testing.assert_allclose(ties_of(weighted), ties_of(longer), atol=1e-9)
     first, second = value_and_gradient(weighted), value_and_gradient(longer)
@@ -78,7 +79,7 @@ def test_a_weight_of_zero_is_absence(table, objective, time_scale):
     X, y, weights = table
     one, weighted = encoded(X, y, weights, objective=objective, time_scale=time_scale)
     other, fewer = encoded(*present(weights, X, y), weights[weights > 0.0], objective=objective, time_scale=time_scale)
-    assert one.encoding.to_dict() == other.encoding.to_dict()
+    assert one.encoding == other.encoding
     assert value_and_gradient(weighted)[0] == value_and_gradient(fewer)[0]
 
 
@@ -90,7 +91,7 @@ def test_scaling_all_weights_changes_nothing_but_the_share_of_the_prior(table, o
     one, weighted = encoded(X, y, weights, **plain)
     other, scaled = encoded(X, y, factor * weights, **plain)
     for a, b in zip(one.encoding.columns, other.encoding.columns, strict=True):
-        assert_close(a.to_dict(), b.to_dict())
+        assert_close(to_json(a, {}), to_json(b, {}))
     for a, b in zip(one.encoding.scales, other.encoding.scales, strict=True):
         assert_close(asdict(a), asdict(b))
     assert ties_of(weighted) == ties_of(scaled)
@@ -139,11 +140,11 @@ def test_states_have_weights_too():
     X, y, weights = states(40)
     one, weighted = encoded(X, y, weights)
     other, longer = encoded(*repeated(weights, X, y))
-    assert_close(one.encoding.to_dict(), other.encoding.to_dict())
+    assert_close(to_json(one.encoding, {}), to_json(other.encoding, {}))
     np.testing.assert_allclose(value_and_gradient(weighted)[0], value_and_gradient(longer)[0], rtol=1e-8, atol=1e-12)
     settings = EndpointSettings(1.0, "kaplan-meier", None, "scores")
     for own, repeats in zip(one.endpoint_tables(settings), other.endpoint_tables(settings), strict=True):
-        assert_close(own.form.encoding.to_dict(), repeats.form.encoding.to_dict())
+        assert_close(to_json(own.form.encoding, {}), to_json(repeats.form.encoding, {}))
         values = [value_and_gradient(table.objective)[0] for table in (own, repeats)]
         assert values[0] < -1.0
         np.testing.assert_allclose(*values, rtol=1e-8)

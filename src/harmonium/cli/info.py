@@ -38,7 +38,7 @@ def run(context: typer.Context, model_file: Model, quiet: Quiet = False, as_json
         "converged": training.converged,
         "evaluation": training.evaluation,
     }
-    shown = {"rows in training": training.n_rows, "covariate units": contents.n_covariate_units, "l2 used": training.l2}
+    shown: dict[str, object] = {"rows in training": training.n_rows, "covariate units": contents.n_covariate_units, "l2 used": training.l2}
     shown |= {"iterations": training.n_iter, "converged": training.converged, **training.settings}
     rows = [[name, _shown(value)] for name, value in shown.items() if value not in (None, {})]
     terminal.table("training and settings", ["name", "value"], rows)

@@ -30,8 +30,16 @@ class Harmonium(Protocol):
     """Everything that a model file keeps of one harmonium."""
 
     @property
+    def encoding(self) -> Encoding:
+        """Roles and encodings of columns, time scales of endpoints."""
+
+    @property
+    def training(self) -> TrainingSummary:
+        """How the model came about."""
+
+    @property
     def parameters(self) -> Parameters:
-        """Of the harmonium."""
+        """Of the prognostic units; where endpoints are ordered, those of the study are of the covariates alone."""
 
     @property
     def covariate_units(self) -> CovariateUnits | None:
@@ -46,40 +54,16 @@ class Harmonium(Protocol):
         """How far the parameters may be from where they are, if that is known."""
 
 
-class Answering(Protocol):
+class Answering(Harmonium, Protocol):
     """A fitted model, seen by the functions that answer questions with it."""
-
-    @property
-    def encoding(self) -> Encoding:
-        """Roles and encodings of columns, time scales of endpoints."""
-
-    @property
-    def parameters(self) -> Parameters:
-        """Of the prognostic units; where endpoints are ordered, of the covariates alone."""
-
-    @property
-    def covariate_units(self) -> CovariateUnits | None:
-        """How covariates are distributed."""
 
     @property
     def whole_parameters(self) -> Parameters:
         """Of the prognostic units and, after them, the covariate units."""
 
     @property
-    def generator(self) -> Generator | None:
-        """What imputations and cohorts are drawn from, if that is not the parameters."""
-
-    @property
-    def spread(self) -> Spread | None:
-        """How far the parameters may be from where they are, if that is known."""
-
-    @property
     def transitions(self) -> Transitions | None:
         """Where an endpoint is terminal, a harmonium of each endpoint."""
-
-    @property
-    def training(self) -> TrainingSummary:
-        """How the model came about."""
 
     @property
     def n_hidden(self) -> int:

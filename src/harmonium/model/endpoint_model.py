@@ -24,28 +24,13 @@ from harmonium.model.training_summary import TrainingSummary
 from harmonium.table.encoding import Encoding, event_position
 from harmonium.table.endpoint_rows import EndpointRows
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.state_graph import StateColumns
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
 
 _NUMBERS_AT_ONCE = 4_000_000  # of a table of hidden states, rows and times: 32 MB
 
-__all__ = ["EndpointCurves", "EndpointModel", "StateColumns", "positions_of", "state_covariates"]
-
-
-@dataclass(frozen=True)
-class StateColumns:
-    """Names of the covariates that say which state a subject is in.
-
-    Attributes
-    ----------
-    happened : tuple of (str or None)
-        Whether each intermediate event has happened; None if that never varies among the endpoint's rows.
-    when : str or None
-        When the last of them happened; in the first state, the middle of all times.
-    """
-
-    happened: tuple[str | None, ...] = ()
-    when: str | None = None
+__all__ = ["EndpointCurves", "EndpointModel", "positions_of", "state_covariates"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harmonium.model.endpoint_model import StateColumns, positions_of, state_covariates
+from harmonium.model.endpoint_model import positions_of, state_covariates
 from harmonium.table.column_summary import ColumnSummary, summarise_column
 from harmonium.table.columns import Column, conclude_column
 from harmonium.table.encoding import Encoding, conclude_endpoints
@@ -24,7 +24,7 @@ from harmonium.table.endpoints import Endpoints
 from harmonium.table.histories import histories_of
 from harmonium.table.possible_histories import completed
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
-from harmonium.table.state_graph import StateGraph
+from harmonium.table.state_graph import StateColumns, StateGraph
 from harmonium.table.time_scale import TimeScale, time_scale_of
 from harmonium.training.objective import Objective, WeightedObjective
 from harmonium.training.ties import TiedTimes, ties_as_intervals

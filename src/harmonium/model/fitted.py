@@ -18,7 +18,7 @@ from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
 from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.draws import draw_tables
-from harmonium.model.generating import Generating, Generator
+from harmonium.model.generating import Generator
 from harmonium.model.history_completions import HistoryCompletions
 from harmonium.model.history_simulation import DrawnHistories, completed_subjects, simulate_histories
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
@@ -28,7 +28,7 @@ from harmonium.model.prognosis import Prognosis
 from harmonium.model.scale_change import moved_cells, moved_table
 from harmonium.model.spread import Spread
 from harmonium.model.survival_model import SurvivalModel
-from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.training_summary import Evaluation, TrainingSummary
 from harmonium.model.transition_answers import TransitionAnswers
 from harmonium.model.transitions import Transitions
 from harmonium.model.words import model_words
@@ -56,7 +56,7 @@ class Fitted(SurvivalModel):
         Threads that answer; no part of the model.
     covariate_units : CovariateUnits, optional
         How covariates are distributed, where that was learned beside the parameters.
-    generating : Generating, optional
+    generating : OnDemand, optional
         What imputations and cohorts are drawn from, made when it is first needed; without it, the parameters.
     spreading : OnDemand, optional
         How far the parameters may be from where they are, made when an interval is first asked for; without it, there are none.
@@ -83,7 +83,7 @@ class Fitted(SurvivalModel):
     training: TrainingSummary
     n_jobs: int | None = field(default=None, compare=False)
     covariate_units: CovariateUnits | None = None
-    generating: Generating | None = field(default=None, compare=False, repr=False)
+    generating: OnDemand[Generator] | None = field(default=None, compare=False, repr=False)
     spreading: OnDemand[Spread] | None = field(default=None, compare=False, repr=False)
     transitions: Transitions | None = field(default=None, repr=False)
 
@@ -116,7 +116,7 @@ class Fitted(SurvivalModel):
     @property
     def generator(self) -> Generator | None:
         """What imputations and cohorts are drawn from; None of a model that was trained in parts."""
-        return None if self.generating is None else self.generating.generator
+        return None if self.generating is None else self.generating.value
 
     @property
     def spread(self) -> Spread | None:
@@ -135,7 +135,7 @@ class Fitted(SurvivalModel):
 
     def with_evaluation(self, method: str, scores: Mapping[str, Mapping[str, float]]) -> Fitted:
         """The same model, which now knows how well it predicts."""
-        evaluation = {"method": method, "scores": {name: dict(own) for name, own in scores.items()}}
+        evaluation: Evaluation = {"method": method, "scores": {name: dict(own) for name, own in scores.items()}}
         return replace(self, training=replace(self.training, evaluation=evaluation))
 
     # --- what all answers are made of ---

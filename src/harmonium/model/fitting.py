@@ -19,7 +19,7 @@ from harmonium.model.calibrating import calibrated
 from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.endpoint_tables import EndpointSettings, EndpointTable
 from harmonium.model.fitted import Fitted
-from harmonium.model.generating import Generating, Generator
+from harmonium.model.generating import Generator
 from harmonium.model.generator import MOST_ROWS as GENERATOR_ROWS
 from harmonium.model.generator import continued_histories, continued_jointly
 from harmonium.model.joint_training import (
@@ -34,7 +34,7 @@ from harmonium.model.joint_training import (
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
-from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.training_summary import Evaluation, Settings, TrainingSummary
 from harmonium.model.training_table import Encoded, TrainingTable
 from harmonium.model.transitions import Transitions
 from harmonium.table.encoding import Encoding
@@ -98,7 +98,7 @@ class Recipe:
         check_covariate_units(self.n_covariate_units, n_hidden, self.conditional, trainer)
         return trainer
 
-    def settings(self, random_state: Any) -> dict[str, Any]:
+    def settings(self, random_state: Any) -> Settings:
         """What a model file keeps of it."""
         return {
             "n_hidden": int(self.n_hidden),
@@ -237,7 +237,7 @@ def _fit_histories(
     largest = replace(recipe, n_hidden=max(fit.parameters.n_hidden for fit in fits))
     summary = _summary(largest, random_state, table.n_rows, fits, sum(map(len, histories)))
     transitions = Transitions(study.ordered.graph, tuple(models))
-    made = None if generators is None else Generating(partial(_part_of, generators, 0))
+    made = None if generators is None else OnDemand(partial(_part_of, generators, 0))
     fitted = Fitted(study, covariates.parameters, summary, n_jobs, covariates.units, made, transitions=transitions)
     return fitted, pd.concat(histories, ignore_index=True)
 
@@ -341,10 +341,10 @@ def _in_own_terms(
 
 def _generating(
     rows: Objective, parameters: Parameters, units: CovariateUnits | None, trainer: Trainer, random_state: Any, n_jobs: int | None
-) -> Generating:
+) -> OnDemand[Generator]:
     """What imputations and cohorts will be drawn from; holds on to the training rows until then."""
     seed = int(random_state) if isinstance(random_state, int | np.integer) else 0
-    return Generating(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
+    return OnDemand(partial(continued_jointly, rows, parameters, units, trainer, seed, n_jobs))
 
 
 def _validation(
@@ -375,7 +375,7 @@ def _validation(
     return metrics
 
 
-def _on_validation_data(history: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
+def _on_validation_data(history: pd.DataFrame, names: tuple[str, ...]) -> Evaluation:
     """Concordance where validation was best: of the parameters that were kept."""
     best = history.loc[history["validation"].idxmax()]
     scores = {name: {"concordance": float(best[f"concordance {name}"])} for name in names}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harmonium.engine.parameters import Parameters
-from harmonium.model.on_demand import OnDemand
 
-__all__ = ["Generating", "Generator"]
+__all__ = ["Generator"]
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,3 @@ class Generator:
     def of_imputation(self, number: int) -> Parameters:
         """The parameters of the imputation with a number."""
         return self.draws[number % len(self.draws)] if self.draws else self.parameters
-
-
-class Generating(OnDemand[Generator]):
-    """A generator that is made when it is first asked for, once; copies and pickles hold it made."""
-
-    @property
-    def generator(self) -> Generator:
-        """The same whenever it is asked for."""
-        return self.value

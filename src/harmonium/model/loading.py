@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from harmonium.model.contents import Contents
+from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.fitted import Fitted
-from harmonium.model.generating import Generating
-from harmonium.model.on_demand import OnDemand
-from harmonium.model.storage import Contents, naming, read_contents
+from harmonium.model.storage import naming, read_contents
+from harmonium.model.transitions import Transitions
 
 __all__ = ["load", "model_in"]
 
@@ -50,14 +51,15 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Fitted:
 
 def model_in(contents: Contents, n_jobs: int | None = None) -> Fitted:
     """The model in a file that has been read."""
-    parameters, units, generator, spread = contents.parameters()
-    return Fitted(
-        contents.encoding,
-        parameters,
-        contents.training,
-        n_jobs,
-        units,
-        None if generator is None else Generating(made=generator),
-        None if spread is None else OnDemand(made=spread),
-        contents.transitions(),
-    )
+    parameters, units, generating, spreading = contents.parts()
+    return Fitted(contents.encoding, parameters, contents.training, n_jobs, units, generating, spreading, _transitions(contents))
+
+
+def _transitions(contents: Contents) -> Transitions | None:
+    if contents.encoding.ordered is None:
+        return None
+    models = []
+    for one in contents.endpoints:
+        parameters, _, generating, spreading = one.parts()
+        models.append(EndpointModel(one.scales, one.columns, one.encoding, parameters, one.training, spreading, generating))
+    return Transitions(contents.encoding.ordered.graph, tuple(models))

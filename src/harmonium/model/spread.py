@@ -11,7 +11,7 @@ order such a shift is one of the biases, which are few, times that row's number;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -93,10 +93,6 @@ class Spread:
         if not ((self.chances >= 0.0) & (self.chances <= 1.0)).all():
             return "chances must be probabilities"
         return None
-
-    def tensors(self) -> dict[str, Array]:
-        """By name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def covariates(self, cells: Cells) -> Array:
         """Covariate statistics in standard deviations from their means, (rows, effects); at the mean where they are unknown."""

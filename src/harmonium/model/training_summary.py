@@ -4,9 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-__all__ = ["TrainingSummary"]
+from harmonium.table.columns import ROLES
+from harmonium.table.numeric_scale import NUMERIC_SCALES
+from harmonium.table.rules import POSITIVE, UP_TO_1, Count, Rule, Whole, one_of
+from harmonium.table.time_scale import TIME_SCALES
+
+__all__ = ["Evaluation", "Settings", "TrainingSummary"]
+
+_Time = Annotated[float | int, POSITIVE]
+_Trainer = Annotated[
+    Mapping[str, str | float | int | bool | Mapping[Any, Any] | None],
+    Rule("settings, with a name", lambda own: type(own.get("name")) is str),
+]
+
+
+class Settings(TypedDict, total=False):
+    """Of an estimator and its trainer."""
+
+    n_hidden: Whole
+    n_covariate_units: Whole | Annotated[str, one_of(("auto",))]
+    objective: Annotated[str, one_of(("conditional", "joint"))] | Annotated[float | int, UP_TO_1]
+    time_scale: Annotated[str, one_of(TIME_SCALES)]
+    numeric_scale: Annotated[str, one_of(NUMERIC_SCALES)]
+    horizon: _Time | Mapping[str, _Time] | None
+    roles: Mapping[Any, Annotated[str, one_of(ROLES)]] | None
+    trainer: Annotated[str, one_of(("auto", "exact", "contrastive"))] | _Trainer
+    random_state: Annotated[int, Rule("at least 0", lambda seed: seed >= 0)] | None
+
+
+class Evaluation(TypedDict):
+    """On what a model was evaluated, and the metrics of each endpoint."""
+
+    method: str
+    scores: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -34,11 +66,11 @@ class TrainingSummary:
         metrics of each endpoint.
     """
 
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    n_rows: int = 0
-    n_iter: int = 0
-    n_evaluations: int = 0
-    n_passes: int = 0
-    l2: Any = 0.0
+    settings: Settings = field(default_factory=Settings)
+    n_rows: Whole = 0
+    n_iter: Whole = 0
+    n_evaluations: Whole = 0
+    n_passes: Whole = 0
+    l2: Count | Mapping[str, Count] = 0.0
     converged: bool | None = None
-    evaluation: Mapping[str, Any] | None = None
+    evaluation: Evaluation | None = None

@@ -9,7 +9,6 @@ the scale of training did. Order in time, and all that was learned of how subjec
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -51,15 +50,6 @@ class Calibration:
         cumulative, alive = -np.log1p(-np.minimum(at, 1.0 - _CERTAIN)), np.maximum(1.0 - at, _CERTAIN)
         knots = spaced_knots({*self.trained.knots, *self.observed.knots})
         return replace(self.observed, knots=tuple(knots), hazards=tuple(_hazards(knots, times / end, cumulative, alive)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        return {"trained": self.trained.to_dict(), "observed": self.observed.to_dict()}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Calibration:
-        """From a model file."""
-        return cls(TimeScale.from_dict(stored["trained"]), TimeScale.from_dict(stored["observed"]))
 
 
 def calibration_of(times: EndpointSummary, scale: TimeScale) -> Calibration | None:

@@ -13,8 +13,8 @@ the row: dates, lists, text mixed with numbers, infinite values, and text with s
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from harmonium.table.dates import looks_like_dates, of_dates
 from harmonium.table.far_values import warn_of_far_values
 from harmonium.table.frames import as_typed, distinct_values, reads_as_number, row_of
 from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
+from harmonium.table.rules import Finite, NotNegative, Share, one_of
 from harmonium.typing import Array, Integers
 
 if TYPE_CHECKING:
@@ -66,17 +67,17 @@ class Column:
     """
 
     name: Any
-    role: str
+    role: Annotated[str, one_of(ROLES)]
     kind: str
     levels: tuple[Any, ...] = ()
-    mean: float = 0.0
-    deviation: float = 1.0
+    mean: Finite = 0.0
+    deviation: NotNegative = 1.0
     lowest: float = -np.inf
     highest: float = np.inf
     scale: NumericScale | None = None
     categories: tuple[Any, ...] = ()
     ordered: bool = False
-    missing: float = 0.0
+    missing: Share = 0.0
 
     @property
     def unit(self) -> Unit:
@@ -132,16 +133,18 @@ class Column:
             kind = _NULLABLE[kind]
         return pd.Series(values, name=self.name).astype(kind)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        scale = None if self.scale is None else self.scale.to_dict()
-        return {**asdict(self), "levels": list(self.levels), "categories": list(self.categories), "scale": scale}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Column:
-        """From a model file."""
-        scale = None if stored["scale"] is None else NumericScale.from_dict(stored["scale"])
-        return cls(**{**stored, "levels": tuple(stored["levels"]), "categories": tuple(stored["categories"]), "scale": scale})
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        distinct, numeric = len(set(self.levels)), self.role == "numeric"
+        return {
+            "its levels must be unique": distinct == len(self.levels),
+            "its categories must be unique": len(set(self.categories)) == len(self.categories),
+            f"it is {self.role} and cannot have {distinct} levels": {"binary": distinct == 2, "categorical": distinct >= 2}.get(
+                self.role, True
+            ),
+            "its range must ascend": not numeric or self.lowest <= self.highest,
+            "it has a scale if it is numeric, and only then": numeric == (self.scale is not None),
+        }
 
 
 def _places_of_few(series: pd.Series) -> tuple[Integers, list[Any]]:

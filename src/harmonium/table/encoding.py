@@ -258,8 +258,6 @@ class Encoding:
         """Positions (rows, endpoints) on the time scales as times in the user's unit."""
         return np.column_stack([scale.from_unit(positions[:, e]) for e, scale in enumerate(self.scales)])
 
-    # --- model files ---
-
     def draw_follow_up(self, covariates: Array, rng: np.random.Generator) -> Array:
         """Until when each endpoint of each subject is followed, or where some are terminal the subject, as in training."""
         observation = self.observation
@@ -270,30 +268,23 @@ class Encoding:
             return np.column_stack([endpoint.follow_up.at(probability) for endpoint in self.endpoints])
         return np.repeat(observation.follow_up.at(probability)[:, None], len(self.endpoints), axis=1)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file, which keeps the event times elsewhere."""
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        names, graph = self.endpoint_names, None if self.ordered is None else self.ordered.graph
+        sizes = sorted(max(1, len(column.levels)) for column in self.columns if column.role != "ignored")
+        ended_by, weights = ((), ()) if self.observation is None else (self.observation.ended_by, self.observation.weights)
+        others = [set(range(len(names))) - {e} for e in range(len(names) if self.observation else 0)]
         return {
-            "columns": [column.to_dict() for column in self.columns],
-            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
-            "ordered": None if self.ordered is None else self.ordered.to_dict(),
-            "observation": None if self.observation is None else self.observation.to_dict(),
-            "unit": self.unit,
+            "names of columns must be unique": len({column.name for column in self.columns}) == len(self.columns),
+            f"there must be endpoints with unique names; found {names}": 0 < len(names) == len(set(names)),
+            f"the ordered endpoints must be {names}": graph is None or graph.names == names,
+            f"there must be terminal endpoints among {names}": graph is None
+            or (0 < len(graph.terminal) == len({*graph.terminal} & {*names})),
+            f"what ends an endpoint's observation must be other endpoints; found {ended_by}": len(ended_by) == len(others)
+            and all(set(by) <= own for by, own in zip(ended_by, others, strict=True)),
+            f"follow-up must have a weight for every number and level, {sizes}": self.observation is None
+            or sorted(map(len, weights)) == sizes,
         }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any], event_times: list[Array]) -> Encoding:
-        """From a model file."""
-        columns = tuple(Column.from_dict(column) for column in stored["columns"])
-        endpoints = tuple(
-            LearnedEndpoint.from_dict(
-                own, times if times.size else np.array([own["scale"]["end"]])
-            )  # older files had none within intervals
-            for own, times in zip(stored["endpoints"], event_times, strict=True)
-        )
-        names = tuple(endpoint.name for endpoint in endpoints)
-        ordered = None if stored["ordered"] is None else OrderedEndpoints.from_dict(stored["ordered"], names)
-        observation = None if stored["observation"] is None else Observation.from_dict(stored["observation"])
-        return cls(columns, endpoints, ordered, observation, stored.get("unit"))
 
 
 def event_position(position: Array) -> Array:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,14 +40,10 @@ class FollowUp:
         """The last observed time: beyond it, survival is a bound. Infinite if there was none."""
         return self.quantiles[-1]
 
-    def to_list(self) -> list[float]:
-        """For a model file."""
-        return list(self.quantiles)
-
-    @classmethod
-    def from_list(cls, stored: Sequence[Any]) -> FollowUp:
-        """From a model file."""
-        return cls(tuple(float(value) for value in stored))
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        right = len(self.quantiles) >= 2 and all(0.0 <= a <= b for a, b in pairwise(self.quantiles))
+        return {"the quantiles of follow-up must be at least two ascending times": right}
 
 
 def follow_up_of(times: EndpointSummary) -> FollowUp:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -41,14 +39,9 @@ class Grid:
         k = np.clip(np.round((values * unit - self.origin) / self.step), low, high)
         return np.asarray((self.origin + self.step * k) / unit)
 
-    def to_list(self) -> list[int]:
-        """For a model file."""
-        return [self.origin, self.step, self.decimals]
-
-    @classmethod
-    def from_list(cls, stored: Sequence[Any]) -> Grid:
-        """From a model file."""
-        return cls(*stored)
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        return {"it must have a positive step and few decimals": self.step > 0 and 0 <= self.decimals <= _MOST_DECIMALS}
 
 
 def grid_of(values: Array, precision: float = 2.0**-52) -> Grid | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from harmonium.table.calibration import Calibration
 from harmonium.table.follow_up import FollowUp
 from harmonium.table.observed import ObservedCounts
+from harmonium.table.rules import Positive
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
 
@@ -35,7 +37,7 @@ class LearnedEndpoint:
 
     name: str
     scale: TimeScale
-    first_time: float
+    first_time: Positive
     follow_up: FollowUp
     counts: ObservedCounts
     event_times: Array = field(compare=False)
@@ -45,26 +47,8 @@ class LearnedEndpoint:
         """With the scale on which parameters are learned."""
         return self if self.calibration is None else replace(self, scale=self.calibration.trained)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file, which keeps the event times elsewhere."""
-        return {
-            "name": self.name,
-            "scale": self.scale.to_dict(),
-            "first_time": self.first_time,
-            "follow_up": self.follow_up.to_list(),
-            "counts": asdict(self.counts),
-            "calibration": None if self.calibration is None else self.calibration.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any], event_times: Array) -> LearnedEndpoint:
-        """From a model file."""
-        return cls(
-            stored["name"],
-            TimeScale.from_dict(stored["scale"]),
-            stored["first_time"],
-            FollowUp.from_list(stored["follow_up"]),
-            ObservedCounts(**stored["counts"]),
-            event_times,
-            None if stored["calibration"] is None else Calibration.from_dict(stored["calibration"]),
-        )
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        times = self.event_times
+        right = times.ndim == 1 and times.size > 0 and bool((times >= 0.0).all() and (np.diff(times) > 0.0).all())
+        return {"its event times must have one axis, not be negative, and ascend": right}

@@ -17,16 +17,17 @@ A fit depends on distinct values and how often they occur, whatever their order,
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from harmonium.numerics.normal_quantile import normal_quantile
 from harmonium.table.grid import Grid, grid_of
 from harmonium.table.rational_spline import RationalSpline
+from harmonium.table.rules import Finite, Positive, ascending, one_of
 from harmonium.table.tally import Tally
 from harmonium.typing import Array
 
@@ -48,9 +49,13 @@ _NATURAL = (0.0, 1.0, 100.0)  # bounds that a column may have
 class Heap:
     """A value that many rows have, and the scores between which a draw is this value."""
 
-    value: float
+    value: Finite
     lower: float
     upper: float
+
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        return {"its scores must ascend": self.lower < self.upper}
 
 
 @dataclass(frozen=True)
@@ -83,17 +88,17 @@ class NumericScale:
     array([  0.,   3., 393.])
     """
 
-    name: str
-    knots: tuple[float, ...]
-    scores: tuple[float, ...]
+    name: Annotated[str, one_of(NUMERIC_SCALES)]
+    knots: tuple[Finite, ...]
+    scores: tuple[Finite, ...]
     heaps: tuple[Heap, ...] = ()
     grid: Grid | None = None
     lowest: float = -np.inf
     highest: float = np.inf
     floor: float = -np.inf
     ceiling: float = np.inf
-    location: float = 0.0
-    spread: float = 1.0
+    location: Finite = 0.0
+    spread: Positive = 1.0
 
     def to_score(self, values: Array) -> Array:
         """Scores of values, NaN where missing."""
@@ -149,18 +154,15 @@ class NumericScale:
     def _spline(self) -> RationalSpline:
         return RationalSpline.through(np.array(self.knots), np.array(self.scores))
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        heaps = [[heap.value, heap.lower, heap.upper] for heap in self.heaps]
-        grid = None if self.grid is None else self.grid.to_list()
-        return {**asdict(self), "knots": list(self.knots), "scores": list(self.scores), "heaps": heaps, "grid": grid}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> NumericScale:
-        """From a model file."""
-        heaps = tuple(Heap(*heap) for heap in stored["heaps"])
-        grid = None if stored["grid"] is None else Grid.from_list(stored["grid"])
-        return cls(**{**stored, "knots": tuple(stored["knots"]), "scores": tuple(stored["scores"]), "heaps": heaps, "grid": grid})
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        n_knots, needed = len(self.knots), len(self.knots) == 2 or (self.name != "linear" and len(self.knots) > 2)
+        return {
+            f"it needs two knots, more only if it is not linear, and as many scores; found {n_knots}": needed
+            and len(self.scores) == n_knots,
+            "its knots and scores must ascend": ascending(self.knots) and ascending(self.scores),
+            "its bounds must ascend": self.floor <= self.lowest <= self.highest <= self.ceiling,
+        }
 
 
 def check_numeric_scale(name: Any) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.follow_up import FollowUp, follow_up_at
 from harmonium.table.product_limit import ProductLimit
+from harmonium.table.rules import Finite, NotNegative
 from harmonium.typing import Array, Booleans
 
 __all__ = ["Observation", "observation_of"]
@@ -51,9 +51,9 @@ class Observation:
 
     follow_up: FollowUp | None
     ended_by: tuple[tuple[int, ...], ...]
-    weights: tuple[tuple[float, ...], ...]
-    start: float
-    spread: float
+    weights: tuple[tuple[Finite, ...], ...]
+    start: Finite
+    spread: NotNegative
 
     def probabilities(self, covariates: Array, rng: np.random.Generator) -> Array:
         """Drawn probabilities of the distribution of follow-up, given encoded covariates without missing values."""
@@ -70,23 +70,6 @@ class Observation:
         return np.column_stack(
             [np.minimum(follow_up[:, e], seen[:, list(by)].min(axis=1, initial=np.inf)) for e, by in enumerate(self.ended_by)]
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        return {
-            "follow_up": None if self.follow_up is None else self.follow_up.to_list(),
-            "ended_by": [list(by) for by in self.ended_by],
-            "weights": [list(own) for own in self.weights],
-            "start": self.start,
-            "spread": self.spread,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Observation:
-        """From a model file."""
-        follow_up = None if stored["follow_up"] is None else FollowUp.from_list(stored["follow_up"])
-        by, weights = (tuple(map(tuple, stored[part])) for part in ("ended_by", "weights"))
-        return cls(follow_up, by, weights, stored["start"], stored["spread"])
 
 
 def observation_of(columns: Sequence[Column], covariates: Array, y: Endpoints, weights: Array | None = None) -> Observation:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.row_weights import words_of_weight
+from harmonium.table.rules import Count
 
 __all__ = ["ObservedCounts", "observed_counts"]
 
@@ -24,11 +25,11 @@ class ObservedCounts:
         Rows that came under observation late.
     """
 
-    rows: float
-    events: float
-    intervals: float
-    censored: float
-    late_entries: float
+    rows: Count
+    events: Count
+    intervals: Count
+    censored: Count
+    late_entries: Count
 
     @property
     def happened(self) -> float:

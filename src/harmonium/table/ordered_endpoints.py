@@ -41,15 +41,6 @@ class OrderedEndpoints:
             )
         return histories_of(self.graph, y)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        return {"terminal": list(self.graph.terminal), "follow_up": self.follow_up.to_list()}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any], names: tuple[str, ...]) -> OrderedEndpoints:
-        """From a model file."""
-        return cls(StateGraph(names, tuple(stored["terminal"])), FollowUp.from_list(stored["follow_up"]))
-
 
 @dataclass(frozen=True)
 class OrderedSummary:

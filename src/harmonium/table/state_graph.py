@@ -12,7 +12,7 @@ from functools import cached_property
 
 from harmonium.errors import TableError
 
-__all__ = ["Path", "StateGraph"]
+__all__ = ["Path", "StateColumns", "StateGraph"]
 
 _MOST_INTERMEDIATE = 6  # two to the power of it are the states; with six, one answer sums over 64 of them
 
@@ -97,3 +97,19 @@ class StateGraph:
     def may_be_prevented(self, endpoints: tuple[int, ...]) -> bool:
         """Whether a terminal event that is none of some endpoints may come before them."""
         return any(self.names.index(name) not in endpoints for name in self.terminal)
+
+
+@dataclass(frozen=True)
+class StateColumns:
+    """Names of the covariates that say which state a subject is in.
+
+    Attributes
+    ----------
+    happened : tuple of (str or None)
+        Whether each intermediate event has happened; None if that never varies among the endpoint's rows.
+    when : str or None
+        When the last of them happened; in the first state, the middle of all times.
+    """
+
+    happened: tuple[str | None, ...] = ()
+    when: str | None = None

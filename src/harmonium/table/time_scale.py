@@ -13,16 +13,17 @@ Densities in the user's unit need the logarithm of the slope, :meth:`TimeScale.l
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.hazard_fit import fit_hazard
 from harmonium.table.hazard_spline import HazardSpline
+from harmonium.table.rules import NotNegative, Positive, ascending, one_of
 from harmonium.typing import Array, Booleans
 
 __all__ = ["TIME_SCALES", "TimeScale", "fit_time_scale", "time_scale_of"]
@@ -50,11 +51,11 @@ class TimeScale:
         The time at which 1 is reached; infinite if that is not known.
     """
 
-    name: str
-    end: float
-    unit: float
-    knots: tuple[float, ...]
-    hazards: tuple[float, ...]
+    name: Annotated[str, one_of(TIME_SCALES)]
+    end: Positive
+    unit: NotNegative
+    knots: tuple[NotNegative, ...]
+    hazards: tuple[Positive, ...]
     horizon: float
 
     @cached_property
@@ -118,14 +119,15 @@ class TimeScale:
         """The share of those with an event until the horizon, by which positions are divided if there is one."""
         return float(-np.expm1(-self._spline.integral(np.array(1.0)))) if np.isfinite(self.horizon) else 1.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """For a model file."""
-        return {**asdict(self), "knots": list(self.knots), "hazards": list(self.hazards)}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> TimeScale:
-        """From a model file."""
-        return cls(**{**stored, "knots": tuple(stored["knots"]), "hazards": tuple(stored["hazards"])})
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        knots, n_hazards, smooth = self.knots, len(self.hazards), self.name == "kaplan-meier"
+        return {
+            "the unit of a logarithmic scale must not be 0": self.name != "log" or self.unit > 0.0,
+            "it needs two knots and two hazards more": n_hazards == len(knots) + 2 >= 4 if smooth else not knots and not n_hazards,
+            "its knots must ascend from 0 to 1": not smooth or (ascending(knots) and (knots[0], knots[-1]) == (0.0, 1.0)),
+            "its horizon must be its end": self.horizon == self.end or (smooth and self.horizon == np.inf),
+        }
 
 
 def fit_time_scale(name: str, lower: Array, upper: Array, horizon: float | None = None) -> TimeScale:

@@ -146,7 +146,7 @@ def usual(study, folder):
 
 
 def assert_same(model, usual, X):
-    assert model.encoding.to_dict() == usual.encoding.to_dict()
+    assert model.encoding == usual.encoding
     alive = [m.predict_survival_function(X, times=[12, 36, 60], return_array=True) for m in (model, usual)]
     np.testing.assert_array_equal(*alive)
 
