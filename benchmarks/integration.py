@@ -10,9 +10,9 @@ from benchmarks.provenance import best_of, print_table, write_result
 from harmonium.cells import Cells, Layout
 from harmonium.engine.parameters import Parameters
 from harmonium.errors import SamplingWarning, silenced
+from harmonium.model.cell_answers import Rows
 from harmonium.model.integrated_rows import IntegratedRows
 from harmonium.model.known_rows import KnownRows
-from harmonium.model.rows import Rows
 from harmonium.units import Bernoulli, Gaussian, TruncatedGamma
 from tests.models import random_parameters
 

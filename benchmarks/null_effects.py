@@ -28,8 +28,7 @@ from sklearn.impute import IterativeImputer
 
 import harmonium as hm
 from benchmarks.provenance import print_table, write_result
-from harmonium.model.contrast import measure_of
-from harmonium.model.standardised import standardised
+from harmonium.model.effects import measure_of, standardised
 from harmonium.typing import Array
 
 __all__ = ["CELLS", "replication", "run", "study", "summarise"]

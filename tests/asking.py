@@ -7,8 +7,7 @@ import numpy as np
 from harmonium.model import dependence
 from harmonium.model.curves import first_times
 from harmonium.model.hidden import hidden_given, row_chunks, stacked
-from harmonium.model.intervals import own_interval
-from harmonium.model.known_rows import KnownRows
+from harmonium.model.known_rows import KnownRows, own_interval
 from harmonium.table.time_scale import fit_time_scale
 
 

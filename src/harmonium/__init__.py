@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harmonium.report.writing import write_report
     from harmonium.search import SurvivalHarmoniumCV
     from harmonium.studies.comparison import compare
-    from harmonium.table.adtte import read_adtte
+    from harmonium.table.cdisc import read_adtte
     from harmonium.table.endpoints import endpoints
     from harmonium.table.files.opening import read_table
     from harmonium.table.landmark import landmark
@@ -65,7 +65,7 @@ _HOMES = {
     "landmark": "harmonium.table.landmark",
     "load": "harmonium.model.loading",
     "pool": "harmonium.pooling",
-    "read_adtte": "harmonium.table.adtte",
+    "read_adtte": "harmonium.table.cdisc",
     "read_table": "harmonium.table.files.opening",
     "write_report": "harmonium.report.writing",
 }

@@ -15,9 +15,9 @@ from harmonium.engine.parameters import Parameters
 from harmonium.model.explanation import code_names
 from harmonium.model.fitted import Fitted
 from harmonium.model.fitting import Recipe, encode_training_table, fit_model, grown
-from harmonium.model.notebook import model_html
 from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import TrainingSummary
+from harmonium.model.words import model_html
 from harmonium.table.encoding import Encoding
 from harmonium.training.contrastive import Contrastive, ContrastiveState
 from harmonium.training.trainer import Trainer

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import harmonium as hm
-from harmonium.model.contributions import _exact, _sampled
+from harmonium.model.explanation import _exact, _sampled
 
 
 def table(n, seed=0):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import harmonium as hm
 from harmonium.cells import Cells
-from harmonium.model import finding
+from harmonium.model import cell_answers
 from harmonium.model.cell_answers import CellAnswers
 from harmonium.model.fitted import Fitted
 from harmonium.model.integrated_rows import IntegratedRows
@@ -129,7 +129,7 @@ def test_answers_of_every_method_are_the_same_alone_in_a_table_and_in_any_order(
 @pytest.mark.filterwarnings("ignore::harmonium.errors.SamplingWarning")
 def test_parts_of_a_table_do_not_matter(large, mixed, monkeypatch):
     kept = ask_everything(large.prognosis(mixed))
-    monkeypatch.setattr(finding, "_KEPT_INTEGRALS", 3)
+    monkeypatch.setattr(cell_answers, "_KEPT_INTEGRALS", 3)
     monkeypatch.setattr("harmonium.model.hidden._ROWS_AT_ONCE", 1)
     for one, other in zip(kept, ask_everything(large.prognosis(mixed)), strict=True):
         np.testing.assert_array_equal(one, other)

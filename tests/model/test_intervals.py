@@ -12,13 +12,11 @@ from lifelines import KaplanMeierFitter
 import harmonium as hm
 from harmonium.engine.parameters import Parameters
 from harmonium.model.confidence import CORRELATION, EVENT, NO_EVENT, POSITIVE, SHARE, between, interval_of, standard_error
-from harmonium.model.deviations import LEADING
 from harmonium.model.fitting import Recipe, encode_training_table
 from harmonium.model.on_demand import OnDemand
-from harmonium.model.rivals import jumps_to
 from harmonium.model.row_likelihood import RowLikelihood
-from harmonium.model.spread import moved
-from harmonium.model.spreading import _inverse
+from harmonium.model.spread import LEADING, moved
+from harmonium.model.spreading import _inverse, jumps_to
 from harmonium.training.penalised import Prior
 
 TIMES = [5.0, 10.0, 20.0]

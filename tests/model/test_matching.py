@@ -6,7 +6,7 @@ import pytest
 
 import harmonium as hm
 from harmonium.cells import Cells
-from harmonium.model.matching import matched_numbers, matched_positions
+from harmonium.model.generation import matched_numbers, matched_positions
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.product_limit import ProductLimit
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonium as hm
-from harmonium.model import finding, known_rows
+from harmonium.model import cell_answers, known_rows
 from harmonium.table.encoding import Encoding
 
 TIMES = [6.0, 12.0, 24.0]
@@ -56,7 +56,7 @@ def test_more_rows_than_are_kept_give_the_same_answers(model, nvalt8, monkeypatc
     """Where the states of all rows would take too much memory, they are found for each question and part of the rows."""
     X, _ = nvalt8
     kept = ask_everything(model.prognosis(X[:20]))
-    monkeypatch.setattr(finding, "_KEPT", 1)
+    monkeypatch.setattr(cell_answers, "_KEPT", 1)
     monkeypatch.setattr(known_rows, "row_chunks", lambda cells, n_hidden: (slice(k, k + 7) for k in range(0, cells.n_rows, 7)))
     found = ask_everything(model.prognosis(X[:20]))
     assert counted["hidden"] > 10

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harmonium.model.endpoint_states import EndpointStates
-from harmonium.model.survival_table import log_survival_table
+from harmonium.model.endpoint_states import EndpointStates, log_survival_table
 from harmonium.units.truncated_gamma import interval_mass
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import harmonium as hm
 from harmonium.errors import LevelWarning
-from harmonium.table.alike_levels import warn_of_alike_levels
 from harmonium.table.columns import infer_column
 from harmonium.table.files.opening import open_table
+from harmonium.table.odd_values import warn_of_alike_levels
 from harmonium.table.training_values import TrainingValues
 
 STAGES = ["I", "II ", "II", " III", "III", None]

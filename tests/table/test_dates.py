@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import harmonium as hm
 from harmonium.errors import EndpointWarning, TableError, TextWarning
-from harmonium.table.dated_endpoints import require_day_first
+from harmonium.table.bounds import require_day_first
 from harmonium.table.dates import dates_of, looks_like_dates
 from harmonium.table.endpoints import parse_endpoints
 from harmonium.table.time_units import UNITS, conversion

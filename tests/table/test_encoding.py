@@ -10,7 +10,7 @@ import harmonium as hm
 from harmonium.cells import Cells, Layout
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.table.observed import ObservedCounts
+from harmonium.table.learned_endpoint import ObservedCounts
 from harmonium.table.time_scale import TIME_SCALES
 from harmonium.training.objective import conditioned_cells
 from harmonium.training.ties import ties_as_intervals

@@ -4,9 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.histories import histories_of
+from harmonium.table.histories import endpoint_rows, histories_of
 from harmonium.table.state_graph import StateGraph
 
 GRAPH = StateGraph(("recurrence", "death"), ("death",))

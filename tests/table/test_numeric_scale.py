@@ -7,9 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from harmonium.table.grid import Grid, grid_of
-from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
-from harmonium.table.tally import Tally
+from harmonium.table.column_summary import Tally
+from harmonium.table.numeric_scale import Grid, NumericScale, fit_numeric_scale, grid_of, linear_scale
 from tests.table.learning import column, stored_and_read
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 import harmonium as hm
 from harmonium.errors import IndexWarning, TableError, WeightWarning
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.groups import parse_groups
+from harmonium.table.labels import parse_groups
 from harmonium.table.row_weights import RowWeights, parse_weights, words_of_weight
 
 

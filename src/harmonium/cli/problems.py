@@ -86,6 +86,6 @@ def weights_in(frame: pd.DataFrame, column: str | None) -> Any:
 
 def groups_in(frame: pd.DataFrame, column: str | None) -> Any:
     """The groups that a column holds; None without one."""
-    from harmonium.table.groups import parse_groups
+    from harmonium.table.labels import parse_groups
 
     return None if column is None else parse_groups(frame[column], len(frame), called=f"column {column!r}")

@@ -20,7 +20,7 @@ from harmonium.errors import HarmoniumWarning, TableError, silenced
 from harmonium.metrics.observed import place_of
 from harmonium.model.prognosis import no_states
 from harmonium.model.survival_model import SurvivalModel
-from harmonium.table.dated_endpoints import require_day_first
+from harmonium.table.bounds import require_day_first
 from harmonium.table.endpoints import endpoints_of_part
 from harmonium.typing import Array
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harmonium.explorer.schema import Schema, short
-from harmonium.table.far_values import is_far
+from harmonium.table.odd_values import is_far
 
 __all__ = [
     "FARTHEST",

@@ -15,9 +15,8 @@ from harmonium.metrics.concordance import harrell
 from harmonium.metrics.observed import Estimate, Observed, mean_of, right_censored
 from harmonium.metrics.pairs import Pairs
 from harmonium.metrics.undefined import undefined
-from harmonium.table.aalen_johansen import AalenJohansen
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.table.product_limit import ProductLimit
+from harmonium.table.product_limit import AalenJohansen, ProductLimit
 from harmonium.table.relations import at_or_after
 from harmonium.typing import Array, Booleans, Integers
 

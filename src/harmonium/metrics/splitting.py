@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
 from harmonium.table.endpoints import parse_endpoints
-from harmonium.table.groups import parse_groups
+from harmonium.table.labels import parse_groups
 
 __all__ = ["MultiEndpointStratifiedKFold"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from harmonium.cells import Cells
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
+from harmonium.model.draws import DrawnHistories
 from harmonium.model.generating import Generator
-from harmonium.model.history_simulation import DrawnHistories
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.spread import Spread
 from harmonium.model.training_summary import TrainingSummary

@@ -21,7 +21,7 @@ from harmonium.engine.covariate_units import CovariateUnits, incomplete_rows
 from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
-from harmonium.model.finding import find_rows
+from harmonium.model.cell_answers import find_rows
 from harmonium.model.scale_change import moved_cells
 from harmonium.table.encoding import Encoding
 from harmonium.table.time_scale import TimeScale

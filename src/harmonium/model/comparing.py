@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 
 from harmonium.metrics.wins import count_wins
-from harmonium.model.contrast import contrast, measure_of, partial_dependence
-from harmonium.model.contributions import contributions
-from harmonium.model.effects import effects
+from harmonium.model.effects import column_named, contrast, effects, measure_of, partial_dependence
+from harmonium.model.explanation import contributions
 from harmonium.model.predicting import Predicting
-from harmonium.model.standardised import column_named
 from harmonium.model.usual_question import usual_measure, usual_time
 from harmonium.model.win_ratio import check_order, win_ratio
 from harmonium.table.endpoints import parse_endpoints

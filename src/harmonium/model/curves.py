@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harmonium.model.intervals import groups_of_intervals
+from harmonium.model.known_rows import groups_of_intervals
 from harmonium.numerics.quadrature import panel_nodes
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers

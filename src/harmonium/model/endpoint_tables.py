@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harmonium.model.endpoint_model import positions_of, state_covariates
+from harmonium.model.transitions import positions_of, state_covariates
 from harmonium.table.column_summary import ColumnSummary, summarise_column
 from harmonium.table.columns import Column, conclude_column
 from harmonium.table.encoding import Encoding, conclude_endpoints
-from harmonium.table.endpoint_rows import EndpointRows, endpoint_rows
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.histories import histories_of
+from harmonium.table.histories import EndpointRows, endpoint_rows, histories_of
 from harmonium.table.possible_histories import completed
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.state_graph import StateColumns, StateGraph

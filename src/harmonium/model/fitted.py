@@ -17,12 +17,10 @@ from harmonium.engine.states import EXACT_LIMIT
 from harmonium.model.answering import Purpose
 from harmonium.model.calibrating import calibrated_to_generate
 from harmonium.model.cell_answers import CellAnswers
-from harmonium.model.draws import draw_tables
+from harmonium.model.completions import HistoryCompletions
+from harmonium.model.draws import DrawnHistories, completed_subjects, draw_tables, simulate_histories
 from harmonium.model.generating import Generator
-from harmonium.model.history_completions import HistoryCompletions
-from harmonium.model.history_simulation import DrawnHistories, completed_subjects, simulate_histories
 from harmonium.model.likelihood import conditional_log_likelihood, joint_log_likelihood
-from harmonium.model.notebook import model_html
 from harmonium.model.on_demand import OnDemand
 from harmonium.model.prognosis import Prognosis
 from harmonium.model.scale_change import moved_cells, moved_table
@@ -31,7 +29,7 @@ from harmonium.model.survival_model import SurvivalModel
 from harmonium.model.training_summary import Evaluation, TrainingSummary
 from harmonium.model.transition_answers import TransitionAnswers
 from harmonium.model.transitions import Transitions
-from harmonium.model.words import model_words
+from harmonium.model.words import model_html, model_words
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.typing import Array

@@ -16,7 +16,6 @@ from harmonium.engine.parameters import Parameters
 from harmonium.engine.states import EXACT_LIMIT
 from harmonium.metrics.concordance import concordance_index
 from harmonium.model.calibrating import calibrated
-from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.endpoint_tables import EndpointSettings, EndpointTable
 from harmonium.model.fitted import Fitted
 from harmonium.model.generating import Generator
@@ -36,7 +35,7 @@ from harmonium.model.spread import Spread
 from harmonium.model.spreading import spread_of
 from harmonium.model.training_summary import Evaluation, Settings, TrainingSummary
 from harmonium.model.training_table import Encoded, TrainingTable
-from harmonium.model.transitions import Transitions
+from harmonium.model.transitions import EndpointModel, Transitions
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
 from harmonium.table.labels import check_index

@@ -22,8 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harmonium.model.endpoint_model import EndpointCurves
-from harmonium.model.transitions import Transitions
+from harmonium.model.transitions import EndpointCurves, Transitions
 from harmonium.numerics.entry_integrals import Fineness, Grid, Pairs
 from harmonium.table.encoding import Encoding
 from harmonium.table.histories import Histories

@@ -20,7 +20,7 @@ from harmonium.engine.integration import expected_hidden, integrals
 from harmonium.engine.marginals import Marginal, joint_survival
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.model.hidden import Answer
-from harmonium.model.intervals import own_interval
+from harmonium.model.known_rows import own_interval
 from harmonium.typing import Array, Booleans
 
 __all__ = ["IntegratedRows"]

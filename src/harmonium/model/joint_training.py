@@ -1,7 +1,7 @@
 """Training where something is not known of subjects: harmoniums, and the distribution of covariates, in turn.
 
 A subject of whom something is not known, a covariate or when an event happened, is what it may be, each completion with its probability
-(:mod:`harmonium.model.history_completions`). The harmoniums maximise the likelihood of what was observed, one after the other; then the
+(:mod:`harmonium.model.completions`). The harmoniums maximise the likelihood of what was observed, one after the other; then the
 distribution of covariates is fitted again, and so on until the probabilities of completions settle. How covariates are distributed is
 learned by latent units beside those of a prognostic part or, where endpoints are ordered, by a harmonium of covariates alone.
 """
@@ -19,12 +19,11 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.exact import log_mass
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.engine.states import EXACT_LIMIT
-from harmonium.model.completions import TRAINING, Completions
+from harmonium.model.completions import TRAINING, Completions, HistoryCompletions
 from harmonium.model.endpoint_tables import EndpointTable
-from harmonium.model.history_completions import HistoryCompletions
 from harmonium.table.encoding import Encoding
-from harmonium.table.endpoint_rows import endpoint_rows
 from harmonium.table.endpoints import Endpoints
+from harmonium.table.histories import endpoint_rows
 from harmonium.table.possible_histories import completed
 from harmonium.table.row_weights import RowWeights
 from harmonium.training.completed import CompletedObjective, posterior_weights

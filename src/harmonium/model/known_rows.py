@@ -3,12 +3,17 @@
 All rows and all positions come from one table (states by positions) and one matrix product. If all that is known of the endpoint itself
 is that there was no event until a, which may differ from row to row, the same table serves: with q the probabilities of the hidden
 states had nothing been known of the endpoint, S(u | a) = sum q S_h(u) / sum q S_h(a) (eq. 21).
+
+What is known of an endpoint itself: an interval on the unit interval, the same for many rows.
+
+Several endpoints together: joint survival and joint density on a grid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import logsumexp
@@ -18,11 +23,83 @@ from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Natural, Parameters
 from harmonium.model.endpoint_states import EndpointStates
 from harmonium.model.hidden import Answer, Enumerated, Hidden, hidden_given, row_chunks, warn_if_uncertain
-from harmonium.model.intervals import groups_of_intervals, own_interval
-from harmonium.model.joint import joint_density, joint_survival
-from harmonium.typing import Array, Booleans
+from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["KnownRows"]
+__all__ = ["KnownRows", "groups_of_intervals", "joint_density", "joint_survival", "own_interval"]
+
+
+def own_interval(cells: Cells, column: int) -> tuple[Array, Array]:
+    """What is known of an endpoint: bounds on the unit interval, (0, 1] if nothing."""
+    lower, upper = cells.column(column)
+    return np.where(np.isnan(lower), 0.0, lower), np.where(np.isnan(upper), 1.0, upper)
+
+
+def groups_of_intervals(*bounds: Array) -> Integers:
+    """Numbers of groups of rows that have the same bounds."""
+    if all(bound.size == 0 or (bound == bound[0]).all() for bound in bounds):
+        return np.zeros(bounds[0].size, dtype=np.int64)
+    groups: Integers = np.unique(np.column_stack(bounds), axis=0, return_inverse=True)[1].reshape(-1)
+    return groups
+
+
+class _Rows(Protocol):
+    """Rows with their hidden states."""
+
+    @property
+    def cells(self) -> Cells: ...
+
+    @property
+    def hidden(self) -> Hidden: ...
+
+    def endpoint(self, column: int, states: Array, within: tuple[float, float]) -> EndpointStates: ...
+
+
+def joint_survival(rows: _Rows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
+    """P(x_1 > u_1, x_2 > u_2, ...) given all cells (eq. 22), on the grid of some positions for each column.
+
+    Returns
+    -------
+    Answer
+        Of shape (n_rows, n_positions of the first column, of the second, ...).
+    """
+
+    def of_endpoint(states: EndpointStates, at: Array) -> Array:
+        lower, upper = states.within
+        if lower == upper:
+            return np.broadcast_to(np.where(at < lower, 1.0, 0.0), (states.shape.size, at.size))
+        return states.survival(at)
+
+    return _on_grid(rows, columns, positions, of_endpoint)
+
+
+def joint_density(rows: _Rows, columns: Sequence[int], positions: Sequence[Array]) -> Answer:
+    """The density at the points of a grid, as :func:`joint_survival`; NaN where an event time is known."""
+
+    def of_endpoint(states: EndpointStates, at: Array) -> Array:
+        lower, upper = states.within
+        return np.full((states.shape.size, at.size), np.nan) if lower == upper else states.density(at)
+
+    return _on_grid(rows, columns, positions, of_endpoint)
+
+
+def _on_grid(
+    rows: _Rows, columns: Sequence[int], positions: Sequence[Array], of_endpoint: Callable[[EndpointStates, Array], Array]
+) -> Answer:
+    """Products over endpoints, which are independent given the state, averaged over states."""
+    intervals = [own_interval(rows.cells, column) for column in columns]
+
+    def by_state(states: Array, row: int) -> Array:
+        product = np.ones((len(states), 1))
+        for column, at, (lower, upper) in zip(columns, positions, intervals, strict=True):
+            endpoint = rows.endpoint(column, states, (lower[row], upper[row]))
+            product = (product[:, :, None] * of_endpoint(endpoint, at)[:, None, :]).reshape(len(states), -1)
+        return product
+
+    groups = groups_of_intervals(*(bound for interval in intervals for bound in interval))
+    shape = tuple(at.size for at in positions)
+    answer = rows.hidden.average(by_state, groups, int(np.prod(shape)))
+    return Answer(*(array.reshape(-1, *shape) for array in (answer.mean, answer.standard_error, answer.r_hat)))
+
 
 _SMALLEST_PROBABILITY = 1e-200  # of being event-free until a, below which a row's own table is made; and of survival, for a hazard
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from harmonium.model.contents import Contents
-from harmonium.model.endpoint_model import EndpointModel
 from harmonium.model.fitted import Fitted
 from harmonium.model.storage import naming, read_contents
-from harmonium.model.transitions import Transitions
+from harmonium.model.transitions import EndpointModel, Transitions
 
 __all__ = ["load", "model_in"]
 

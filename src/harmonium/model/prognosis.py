@@ -3,12 +3,21 @@
 It holds an *answerer*, which has encoded the rows and found what is needed once, whatever is asked afterwards: hidden states of one
 harmonium of all endpoints (:mod:`harmonium.model.cell_answers`), or transitions between the states of ordered endpoints
 (:mod:`harmonium.model.transition_answers`). Questions are in the user's unit of time.
+
+``interval=0.95`` for the questions of a prognosis: one decorator gives it to all of them.
+
+Intervals of quantiles: the times at which the ends of the interval of the cumulative incidence reach the level.
+
+Unlike a standard error of the time itself, they exist where the level is not reached until the end of follow-up (Brookmeyer and Crowley
+1982).
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import wraps
 from numbers import Real
 from typing import Any
 
@@ -16,18 +25,105 @@ import numpy as np
 
 from harmonium.errors import CompetingWarning, warn
 from harmonium.model.cell_answers import CellAnswers
-from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, between
+from harmonium.model.confidence import EVENT, NO_EVENT, POSITIVE, SHARE, Interval, Scale, between, check_level, interval_of, standard_error
 from harmonium.model.curves import areas, at_own_times, first_times
-from harmonium.model.quantile_interval import quantile_with_interval
 from harmonium.model.transition_answers import TransitionAnswers
-from harmonium.model.with_interval import WITHIN_UNTIL, with_interval
 from harmonium.table.checks import check_times, warn_of_no_mean
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array, Integers
 
-__all__ = ["Answerer", "Prognosis", "endpoint_place", "no_states"]
+__all__ = ["WITHIN_UNTIL", "Answerer", "Prognosis", "endpoint_place", "no_states", "quantile_with_interval", "with_interval"]
+
+Method = Callable[..., Any]
+
+WITHIN_UNTIL = "until"
+"""In place of a scale: answers lie between zero and the time ``until``, which was asked for."""
+
+
+def with_interval(scale: Scale | str, first: Scale | None = None) -> Callable[[Method], Method]:
+    """Let a method of a prognosis take ``interval``, the probability of an interval, and return an Interval if it is given.
+
+    Of several answers by name, the first one may have a scale of its own.
+    """
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def asked(self: Any, *args: Any, interval: float | None = None, **kwargs: Any) -> Any:
+            if interval is None:
+                return method(self, *args, **kwargs)
+            level = check_level(interval)
+            if kwargs.get("return_diagnostics"):
+                raise ValueError("an answer has an interval or diagnostics, not both: only sampled answers have diagnostics")
+            own = between(0.0, float(kwargs["until"])) if isinstance(scale, str) else scale
+            names: list[str] = []
+
+            def question(prognosis: Any) -> Array:
+                return _stacked(method(prognosis, *args, **kwargs), names)
+
+            estimate, deviations = self.deviations(question)
+            error = standard_error(deviations, estimate)
+            if not names:
+                return interval_of(estimate, error, level, own)
+            scales = [first or own, *[own] * (len(names) - 1)]
+            return {name: interval_of(estimate[:, k], error[:, k], level, scales[k]) for k, name in enumerate(names)}
+
+        signature = inspect.signature(method)
+        keyword = inspect.Parameter("interval", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="float | None")
+        asked.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])  # type: ignore[attr-defined]
+        return asked
+
+    return decorate
+
+
+def _stacked(answer: Any, names: list[str]) -> Array:
+    """Answers by name as one array, rows first."""
+    if not isinstance(answer, dict):
+        return np.asarray(answer)
+    names[:] = list(answer)
+    return np.stack(list(answer.values()), axis=1)
+
+
+_N_TIMES = 192  # at which the interval of the curve is found; in between it is a straight line
+
+
+def quantile_with_interval(method: Callable[..., Array]) -> Callable[..., Any]:
+    """Let a prognosis' method ``quantile`` take ``interval``."""
+
+    @wraps(method)
+    def asked(self: Any, endpoint: Any = None, q: float = 0.5, *, interval: float | None = None) -> Any:
+        estimate = method(self, endpoint, q)
+        if interval is None:
+            return estimate
+        times = _times(self, endpoint)
+        happened = self.cumulative_incidence(endpoint, times, interval=check_level(interval))
+        highest = np.minimum.accumulate(happened.upper[:, ::-1], axis=1)[:, ::-1]  # the curve rises, so its bounds do
+        early, late = _reached(times, highest, q), _reached(times, np.maximum.accumulate(happened.lower, axis=1), q)
+        return Interval(estimate, np.minimum(early, estimate), np.maximum(late, estimate))
+
+    parameters = list(inspect.signature(method).parameters.values())
+    keyword = inspect.Parameter("interval", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="float | None")
+    asked.__signature__ = inspect.Signature([*parameters, keyword])  # type: ignore[attr-defined]
+    return asked
+
+
+def _times(prognosis: Any, endpoint: Any) -> Array:
+    """A grid that is fine where events are frequent."""
+    names = (endpoint,) if endpoint is None or isinstance(endpoint, str) else tuple(endpoint)
+    scale = max((prognosis.encoding.scales[prognosis._place(name)] for name in names), key=lambda own: own.end)
+    return np.asarray(scale.from_unit(np.linspace(0.0, scale.reach, _N_TIMES + 1)))
+
+
+def _reached(times: Array, happened: Array, q: float) -> Array:
+    """When rising curves (rows, times) reach a level; infinite if they do not."""
+    reached = happened >= q
+    place = np.argmax(reached, axis=1)
+    row, before = np.arange(len(happened)), np.maximum(place - 1, 0)
+    low, high = happened[row, before], happened[row, place]
+    share = np.clip((q - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
+    return np.where(reached.any(axis=1), times[before] + share * (times[place] - times[before]), np.inf)
+
 
 Places = tuple[int, ...]
 """Numbers of endpoints, of which the first event counts; one, unless endpoints are ordered."""

@@ -1,6 +1,6 @@
 """Answers about ordered endpoints: everything follows from the probabilities of all states, which add up to one.
 
-Rows of which something is not known are averages over their completions (:mod:`harmonium.model.history_completions`), so all questions are
+Rows of which something is not known are averages over their completions (:mod:`harmonium.model.completions`), so all questions are
 put to rows of which everything is known until some time (:mod:`harmonium.model.history_curves`).
 """
 
@@ -16,10 +16,10 @@ from harmonium.cells import Cells
 from harmonium.engine.choice_of_method import CLOSED_FORM
 from harmonium.engine.covariate_units import CovariateUnits
 from harmonium.engine.parameters import Parameters
-from harmonium.model.deviations import Movable, Question, deviations_along, linear_along
+from harmonium.model.completions import HistoryCompletions
 from harmonium.model.hidden import Answer
-from harmonium.model.history_completions import HistoryCompletions
 from harmonium.model.history_curves import HistoryCurves
+from harmonium.model.spread import Movable, Question, deviations_along, linear_along
 from harmonium.model.transitions import Transitions
 from harmonium.numerics.quadrature import gauss_legendre
 from harmonium.table.encoding import Encoding

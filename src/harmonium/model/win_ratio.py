@@ -24,8 +24,8 @@ import pandas as pd
 from harmonium.metrics.wins import win_table
 from harmonium.model.answering import Answering
 from harmonium.model.confidence import POSITIVE, SHARE, Scale, between, check_level
-from harmonium.model.deviations import Question
-from harmonium.model.standardised import Sure, standardised
+from harmonium.model.effects import Sure, standardised
+from harmonium.model.spread import Question
 from harmonium.typing import Array
 
 __all__ = ["check_order", "win_ratio"]

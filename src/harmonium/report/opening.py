@@ -15,8 +15,7 @@ from harmonium.plots.estimate import KaplanMeier
 from harmonium.report.drawing import in_unit
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import Endpoints, parse_endpoints
-from harmonium.table.learned_endpoint import LearnedEndpoint
-from harmonium.table.observed import ObservedCounts
+from harmonium.table.learned_endpoint import LearnedEndpoint, ObservedCounts
 from harmonium.table.summary import median_follow_up
 
 __all__ = ["opening_words"]

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harmonium.table.endpoint_summary import EndpointSummary
-from harmonium.table.hazard_fit import fit_hazard, spaced_knots
-from harmonium.table.hazard_spline import spline_basis
+from harmonium.table.hazard import fit_hazard, spaced_knots, spline_basis
 from harmonium.table.time_scale import TimeScale
 from harmonium.typing import Array
 

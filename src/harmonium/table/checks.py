@@ -23,12 +23,12 @@ from harmonium.errors import (
     UnknownEndpointWarning,
     warn,
 )
-from harmonium.table.alike_levels import warn_of_alike_levels
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
 from harmonium.table.frames import reads_as_number
 from harmonium.table.leakage import check_leakage
 from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.odd_values import warn_of_alike_levels
 from harmonium.table.subject_rows import names_subjects
 from harmonium.typing import Array
 

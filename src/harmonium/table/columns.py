@@ -20,12 +20,11 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import TableError, UnseenLevelWarning, warn
-from harmonium.table.alike_levels import bare
 from harmonium.table.column_summary import ColumnSummary, finite_numbers, summarise_column
 from harmonium.table.dates import looks_like_dates, of_dates
-from harmonium.table.far_values import warn_of_far_values
 from harmonium.table.frames import as_typed, distinct_values, reads_as_number, row_of
 from harmonium.table.numeric_scale import NumericScale, fit_numeric_scale, linear_scale
+from harmonium.table.odd_values import bare, warn_of_far_values
 from harmonium.table.rules import Finite, NotNegative, Share, one_of
 from harmonium.typing import Array, Integers
 

@@ -17,12 +17,10 @@ from harmonium.table.column_summary import ColumnSummary
 from harmonium.table.columns import Column, conclude_column, learn_column
 from harmonium.table.endpoint_summary import EndpointSummary, summarise_endpoints
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.follow_up import follow_up_of
 from harmonium.table.frames import columns_of, to_pandas
-from harmonium.table.learned_endpoint import LearnedEndpoint
+from harmonium.table.learned_endpoint import LearnedEndpoint, ObservedCounts, follow_up_of, observed_counts
 from harmonium.table.numeric_scale import check_numeric_scale
 from harmonium.table.observation import Observation, observation_of
-from harmonium.table.observed import ObservedCounts, observed_counts
 from harmonium.table.ordered_endpoints import OrderedEndpoints, OrderedSummary, conclude_ordered, summarise_ordered
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.subject_rows import check_subjects

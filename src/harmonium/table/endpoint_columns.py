@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import collecting_problems
-from harmonium.table.bounds import refuse_variants
+from harmonium.table.bounds import Silence, refuse_variants
 from harmonium.table.encoding import Encoding
 from harmonium.table.endpoints import endpoints_of_part, related
-from harmonium.table.event_free import Silence
 from harmonium.table.frames import as_typed, did_you_mean, distinct_values
 from harmonium.table.second_look import looking_again
-from harmonium.table.status import warn_if_inverted
-from harmonium.table.status_words import probable_event, refuse_unknown, warn_of_others
+from harmonium.table.status_words import probable_event, refuse_unknown, warn_if_inverted, warn_of_others
 from harmonium.table.time_units import check_unit
 
 __all__ = ["EndpointReader", "require_endpoints"]

@@ -28,12 +28,10 @@ import numpy as np
 import pandas as pd
 
 from harmonium.errors import Problem, TableError, collecting_problems, first_offender
-from harmonium.table.bounds import bounds_by_name
-from harmonium.table.definitions import FORMS, form_of
+from harmonium.table.bounds import FORMS, LATEST, bounds_by_name, form_of
 from harmonium.table.frames import also, did_you_mean, numbers_of, rows_of, to_pandas
 from harmonium.table.relations import order_problems, take_apart, terminal_names, warn_if_terminal
 from harmonium.table.second_look import looking_again
-from harmonium.table.time_columns import LATEST
 from harmonium.table.time_units import check_unit, conversion, in_one_unit
 from harmonium.typing import Array
 

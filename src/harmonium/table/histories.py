@@ -6,6 +6,22 @@ Rules where bounds of single endpoints do not say it exactly:
 * If one endpoint was followed for a shorter time than the others, nothing is known of the history beyond that time, but that the subject
   was alive, or dead, later; in training see :mod:`harmonium.table.possible_histories`.
 * A terminal event between two times with nothing else seen came without any other.
+
+Endpoints one by one, given the state that a subject is in.
+
+Where endpoints know each other, a table of one of them has a row for every state that a subject has been in and in which the endpoint could
+happen: how long the subject was in that state until the endpoint happened, or until it no longer could. Recurrence and death:
+
+===============================  ========================  ================================  ====================================
+what was seen                    recurrence                death, event-free                 death, after a recurrence at r
+===============================  ========================  ================================  ====================================
+nothing until c                  (c, inf)                  (c, inf)                          no row
+recurrence at r, alive at c      r                         (r, inf)                          (c - r, inf)
+recurrence at r, death at d      r                         (r, inf)                          d - r
+death at d without recurrence    (d, inf)                  d                                 no row
+===============================  ========================  ================================  ====================================
+
+These are the tables of cause-specific hazards. Of a recurrence between two visits, the state is taken to have lasted until the second.
 """
 
 from __future__ import annotations
@@ -20,7 +36,7 @@ from harmonium.table.relations import at_or_after, order_problems
 from harmonium.table.state_graph import StateGraph
 from harmonium.typing import Array, Integers
 
-__all__ = ["Histories", "histories_of"]
+__all__ = ["EndpointRows", "Histories", "endpoint_rows", "histories_of"]
 
 
 @dataclass(frozen=True)
@@ -135,3 +151,66 @@ def _now(graph: StateGraph, y: Endpoints, state: Integers, ended: Integers, ente
                 until[rows] = np.minimum(until[rows], y.lower[rows, e])
     until = np.maximum(until, np.maximum(entered, y.entry.max(axis=1)))
     return np.where(ended < 0, until, entered), np.where(ended < 0, np.maximum(alive, until), entered), dead, cause
+
+
+@dataclass(frozen=True)
+class EndpointRows:
+    """The table of one endpoint.
+
+    Attributes
+    ----------
+    endpoint : int
+    rows, state : ndarray of int
+        The row of the study, and the state, of each row.
+    entered : ndarray
+        When the state was entered.
+    times : Endpoints
+        Of the endpoint alone, since then.
+    """
+
+    endpoint: int
+    rows: Integers
+    state: Integers
+    entered: Array
+    times: Endpoints
+
+
+def endpoint_rows(graph: StateGraph, found: Histories, y: Endpoints, endpoint: int) -> EndpointRows:
+    """The table of one endpoint of histories that were seen to their end, or until some time.
+
+    Examples
+    --------
+    Recurrence at 8 and alive at 12; dead at 9 without recurrence:
+
+    >>> from harmonium.table.histories import histories_of
+    >>> graph = StateGraph(("recurrence", "death"), ("death",))
+    >>> y = Endpoints(graph.names, np.array([[8.0, 12.0], [9.0, 9.0]]), np.array([[8.0, np.inf], [np.inf, 9.0]]), np.zeros((2, 2)))
+    >>> death = endpoint_rows(graph, histories_of(graph, y), y, 1)
+    >>> np.column_stack([death.rows, death.state, death.times.lower, death.times.upper])
+    array([[ 0.,  0.,  8., inf],
+           [ 1.,  0.,  9.,  9.],
+           [ 0.,  1.,  4., inf]])
+    """
+    parts = [_in_state(graph, found, endpoint, state) for state in graph.states if endpoint in graph.options(state)]
+    rows, state, entered, lower, upper = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    entry = np.where(state == 0, y.entry.max(axis=1)[rows], 0.0)
+    times = Endpoints((graph.names[endpoint],), lower[:, None], upper[:, None], np.minimum(entry, lower)[:, None])
+    return EndpointRows(endpoint, rows, state, entered, times)
+
+
+def _in_state(graph: StateGraph, found: Histories, endpoint: int, state: int) -> tuple[Integers, Integers, Array, Array, Array]:
+    """Rows, state, when it was entered, and bounds of the time until the endpoint, of all subjects who have been in a state."""
+    left, step = np.nonzero(found.source == state)
+    kind = found.kind[left, step]
+    ended = np.isin(kind, [graph.names.index(name) for name in graph.terminal])
+    start, lower, upper = (bound[left, step] for bound in (found.origin, found.lower, found.upper))
+    last = np.where(kind == endpoint, lower, np.where(ended, lower, upper))
+    first = np.where(kind == endpoint, upper, np.inf)
+    here = np.flatnonzero((found.state == state) & (found.ended < 0))
+    rows = np.concatenate([left, here])
+    origin = np.concatenate([start, found.entered[here]])
+    until = np.concatenate([last, found.until[here]])
+    happened = np.concatenate([first, np.full(here.size, np.inf)])
+    order = np.argsort(rows, kind="stable")
+    bounds = (np.maximum(bound - origin, 0.0)[order] for bound in (until, happened))
+    return rows[order], np.full(rows.size, state), origin[order], *bounds

@@ -13,6 +13,16 @@ Delbourgo 1982), whose inverse is a closed form:
 The ``linear`` scale is the paper's: values minus their mean, divided by their standard deviation.
 
 A fit depends on distinct values and how often they occur, whatever their order, their unit and their sign (:class:`Tally`).
+
+The grid on which a column's values lie: whole numbers, multiples of ten, two decimals.
+
+A monotone rational quadratic spline (Gregory and Delbourgo 1982) whose tails grow like ln(1 + ln(1 + x)).
+
+Between two knots with chord :math:`\delta` and slopes :math:`d_0, d_1`, at the part :math:`\xi` of the way,
+
+.. math:: y = y_0 + (y_1 - y_0) \frac{\delta \xi^2 + d_0 \xi (1 - \xi)}{\delta + (d_0 + d_1 - 2 \delta) \xi (1 - \xi)},
+
+which increases for all positive slopes, and whose inverse is the root of a quadratic equation.
 """
 
 from __future__ import annotations
@@ -25,13 +35,163 @@ from typing import Annotated, Any
 import numpy as np
 
 from harmonium.numerics.normal_quantile import normal_quantile
-from harmonium.table.grid import Grid, grid_of
-from harmonium.table.rational_spline import RationalSpline
+from harmonium.table.column_summary import Tally
 from harmonium.table.rules import Finite, Positive, ascending, one_of
-from harmonium.table.tally import Tally
-from harmonium.typing import Array
+from harmonium.typing import Array, Integers
 
-__all__ = ["NUMERIC_SCALES", "Heap", "NumericScale", "check_numeric_scale", "fit_numeric_scale", "linear_scale"]
+__all__ = [
+    "NUMERIC_SCALES",
+    "Grid",
+    "Heap",
+    "NumericScale",
+    "RationalSpline",
+    "check_numeric_scale",
+    "fit_numeric_scale",
+    "grid_of",
+    "linear_scale",
+]
+
+_MOST_DECIMALS = 8
+_LARGEST = 2.0**53  # whole numbers up to here are exact
+_SURE = 100.0  # how unlikely a common step must be to be taken for a rule
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values (origin + step * k) / 10**decimals, for whole numbers k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> grid_of(np.array([0.25, 1.5, 2.01]))
+    Grid(origin=25, step=1, decimals=2)
+    >>> grid_of(np.array([10.0, 20.0, 40.0, 90.0])).nearest(np.array([33.0]))
+    array([30.])
+    """
+
+    origin: int
+    step: int
+    decimals: int
+
+    def nearest(self, values: Array, lowest: float = -np.inf, highest: float = np.inf) -> Array:
+        """The nearest points of the grid that do not lie outside a range."""
+        unit = 10.0**self.decimals
+        low, high = (np.ceil((lowest * unit - self.origin) / self.step - 1e-6), np.floor((highest * unit - self.origin) / self.step + 1e-6))
+        k = np.clip(np.round((values * unit - self.origin) / self.step), low, high)
+        return np.asarray((self.origin + self.step * k) / unit)
+
+    def rules(self) -> dict[str, bool]:
+        """What holds of whatever was learned; a model file in which it does not is refused."""
+        return {"it must have a positive step and few decimals": self.step > 0 and 0 <= self.decimals <= _MOST_DECIMALS}
+
+
+def grid_of(values: Array, precision: float = 2.0**-52) -> Grid | None:
+    """The coarsest grid of distinct ascending values; None if they have many decimals.
+
+    A step of more than one unit of the last decimal is believed if by chance so many values would hardly all lie on it.
+    """
+    size = float(np.abs(values).max())
+    for decimals in range(_MOST_DECIMALS + 1):
+        scaled = values * 10.0**decimals
+        if size * 10.0**decimals * max(precision * 2.0**52, 1.0) >= _LARGEST:
+            return None
+        whole = np.round(scaled)
+        if (np.abs(scaled - whole) <= 4.0 * precision * np.abs(whole)).all():
+            points = whole.astype(np.int64)
+            step = int(np.gcd.reduce(points - points[0]))
+            rule = step > 1 and (values.size - 1) * np.log(step) >= np.log(_SURE)
+            return Grid(int(points[0]), step if rule else 1, decimals)
+    return None
+
+
+_TAIL = 0.5  # how far a tail has risen where it has clearly bent
+_LARGEST_NUMBER = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, eq=False)
+class RationalSpline:
+    """A strictly increasing map of all numbers, with a continuous slope.
+
+    Attributes
+    ----------
+    x, y, slopes : ndarray
+        At the knots; x in units of ``size``.
+    size : float
+        A power of two, so that numbers of any magnitude lose nothing.
+    """
+
+    x: Array
+    y: Array
+    slopes: Array
+    size: float
+
+    @classmethod
+    def through(cls, x: Array, y: Array) -> RationalSpline:
+        """Through knots, both ascending. Slopes are weighted harmonic means of the chords on both sides (Fritsch and Butland 1984)."""
+        size = float(2.0 ** np.clip(np.floor(np.log2(max(float(np.abs(x).max()), 1e-300))), -1020.0, 1020.0))
+        u = x / size
+        width = np.diff(u)
+        chord = np.diff(y) / width
+        slopes = np.empty(u.size)
+        slopes[[0, -1]] = chord[[0, -1]]
+        if u.size > 2:
+            first, second = 2.0 * width[1:] + width[:-1], width[1:] + 2.0 * width[:-1]
+            slopes[1:-1] = (first + second) / (first / chord[:-1] + second / chord[1:])
+            for end, inner, nearest in ((0, 1, 0), (-1, -2, -1)):
+                slopes[end] = np.clip(2.0 * chord[nearest] - slopes[inner], 0.3 * chord[nearest], 3.0 * chord[nearest])
+        return cls(u, y, slopes, size)
+
+    def at(self, values: Array) -> Array:
+        """The map."""
+        with np.errstate(over="ignore"):
+            u = np.clip(values / self.size, -_LARGEST_NUMBER, _LARGEST_RATIONAL_SPLINE)
+        place, xi = self._piece(u)
+        rise, left, right = self._shape(place)
+        between = xi * (1.0 - xi)
+        out = self.y[place] + rise * (xi**2 + left * between) / (1.0 + (left + right - 2.0) * between)
+        low, high = self.x[0] - u, u - self.x[-1]
+        out = np.where(low > 0.0, self.y[0] - _tail(low, self.slopes[0]), out)
+        return np.asarray(np.where(high > 0.0, self.y[-1] + _tail(high, self.slopes[-1]), out))
+
+    def inverse(self, scores: Array) -> Array:
+        """The inverse of the map."""
+        place = np.clip(np.searchsorted(self.y, scores, side="right") - 1, 0, self.y.size - 2).astype(np.int64)
+        rise, left, right = self._shape(place)
+        t = np.clip(scores - self.y[place], 0.0, rise) / rise
+        bend = t * (left + right - 2.0)
+        a, b, c = 1.0 - left + bend, left - bend, -t
+        xi = np.clip(2.0 * c / (-b - np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))), 0.0, 1.0)
+        u = np.where(xi < 0.5, self.x[place] + xi * (self.x[place + 1] - self.x[place]), 0.0)
+        u = np.where(xi >= 0.5, self.x[place + 1] - (1.0 - xi) * (self.x[place + 1] - self.x[place]), u)
+        low, high = self.y[0] - scores, scores - self.y[-1]
+        u = np.where(low > 0.0, self.x[0] - _tail_inverse(low, self.slopes[0]), u)
+        u = np.where(high > 0.0, self.x[-1] + _tail_inverse(high, self.slopes[-1]), u)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.where(np.isnan(scores), np.nan, np.clip(u * self.size, -_LARGEST_NUMBER, _LARGEST_RATIONAL_SPLINE)))
+
+    def _piece(self, u: Array) -> tuple[Integers, Array]:
+        """The piece in which each number lies, and how far along."""
+        place = np.clip(np.searchsorted(self.x, u, side="right") - 1, 0, self.x.size - 2).astype(np.int64)
+        inside = np.clip(u, self.x[0], self.x[-1])
+        return place, np.clip((inside - self.x[place]) / (self.x[place + 1] - self.x[place]), 0.0, 1.0)
+
+    def _shape(self, place: Integers) -> tuple[Array, Array, Array]:
+        """Rise of pieces, and slopes at both their ends relative to the chord."""
+        rise = self.y[place + 1] - self.y[place]
+        chord = rise / (self.x[place + 1] - self.x[place])
+        return rise, self.slopes[place] / chord, self.slopes[place + 1] / chord
+
+
+def _tail(distance: Array, slope: float) -> Array:
+    with np.errstate(over="ignore"):
+        z = np.minimum(np.maximum(distance, 0.0) * (slope / _TAIL), _LARGEST_NUMBER)
+    return np.asarray(_TAIL * np.log1p(np.log1p(z)))
+
+
+def _tail_inverse(height: Array, slope: float) -> Array:
+    with np.errstate(over="ignore"):
+        return np.minimum(np.expm1(np.expm1(np.maximum(height, 0.0) / _TAIL)) * (_TAIL / slope), _LARGEST_NUMBER)
+
 
 NUMERIC_SCALES = ("scores", "linear")
 

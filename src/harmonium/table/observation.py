@@ -18,7 +18,7 @@ import numpy as np
 from harmonium.numerics.normal_quantile import normal_quantile
 from harmonium.table.columns import Column
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.follow_up import FollowUp, follow_up_at
+from harmonium.table.learned_endpoint import FollowUp, follow_up_at
 from harmonium.table.product_limit import ProductLimit
 from harmonium.table.rules import Finite, NotNegative
 from harmonium.typing import Array, Booleans

@@ -11,8 +11,8 @@ import numpy as np
 from harmonium.errors import EndpointWarning, warn
 from harmonium.table.endpoint_summary import EndpointSummary
 from harmonium.table.endpoints import Endpoints
-from harmonium.table.follow_up import FollowUp, follow_up_of
 from harmonium.table.histories import Histories, histories_of
+from harmonium.table.learned_endpoint import FollowUp, follow_up_of
 from harmonium.table.row_weights import UNWEIGHTED, RowWeights
 from harmonium.table.state_graph import StateGraph
 

@@ -3,7 +3,7 @@ r"""Time scales: smooth increasing maps of time to the unit interval, on which t
 * ``linear``: t / horizon, the paper's;
 * ``log``: logarithmic in t, with the median observed time as its unit;
 * ``kaplan-meier``: a smooth version of the fraction of subjects that have had the event, :math:`1 - S_{KM}(t)`: its hazard is a positive
-  cubic spline (:mod:`harmonium.table.hazard_spline`). The marginal distribution is then nearly uniform.
+  cubic spline (:mod:`harmonium.table.hazard`). The marginal distribution is then nearly uniform.
 
 A scale with a horizon reaches 1 there; later times are at position 1, and have no density. Without one, and ``kaplan-meier`` has none by
 itself, a scale ends with follow-up, short of 1: the rest of the unit interval is for those who have their event later, nobody knows when.
@@ -21,8 +21,7 @@ from typing import Annotated
 import numpy as np
 
 from harmonium.table.endpoint_summary import EndpointSummary
-from harmonium.table.hazard_fit import fit_hazard
-from harmonium.table.hazard_spline import HazardSpline
+from harmonium.table.hazard import HazardSpline, fit_hazard
 from harmonium.table.rules import NotNegative, Positive, ascending, one_of
 from harmonium.typing import Array, Booleans
 

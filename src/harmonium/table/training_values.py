@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harmonium.table.alike_levels import bare
 from harmonium.table.columns import Column
-from harmonium.table.far_values import FarValues
 from harmonium.table.frames import as_typed
+from harmonium.table.odd_values import FarValues, bare
 
 __all__ = ["TrainingValues"]
 
