@@ -13,29 +13,25 @@ together with its reverse; contributions still add up exactly.
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import factorial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harmonium.cells import Cells
 from harmonium.engine.parameters import Parameters
 from harmonium.model.answering import Answering
 from harmonium.model.confidence import PLAIN, check_level
-from harmonium.model.dependence import kendall_tau
 from harmonium.model.effects import Measure, Sure
 from harmonium.model.endpoint_states import EndpointStates
-from harmonium.model.hidden import hidden_given, row_chunks
-from harmonium.model.known_rows import KnownRows
 from harmonium.model.prognosis import Prognosis
 from harmonium.table.columns import Column
 from harmonium.table.encoding import Encoding
 from harmonium.table.frames import to_pandas
 from harmonium.typing import Array, Booleans, Integers
 
-__all__ = ["code_names", "codes", "contributions", "dependence", "endpoint_pairs", "receptive_fields"]
+__all__ = ["code_names", "codes", "contributions", "receptive_fields"]
 
 
 def codes(prognosis: Prognosis) -> Array:
@@ -88,40 +84,6 @@ def _of_column(column: Column, bias: Array, coupling: Array) -> dict[tuple[Any, 
         return {(column.name, str(column.levels[1]), "log odds"): -coupling[0]}
     centred = coupling.mean(axis=0) - coupling
     return {(column.name, str(level), "log odds"): effect for level, effect in zip(column.levels, centred, strict=True)}
-
-
-def endpoint_pairs(names: tuple[str, ...]) -> list[tuple[int, int]]:
-    """All pairs of endpoints."""
-    if len(names) < 2:
-        raise ValueError("dependence needs at least two endpoints; the model has one")
-    return list(combinations(range(len(names)), 2))
-
-
-def dependence(fitted: Answering, covariates: Array) -> pd.DataFrame:
-    """See :meth:`harmonium.SurvivalHarmonium.dependence`; of encoded covariates."""
-    encoding, names = fitted.encoding, fitted.encoding.endpoint_names
-    if encoding.ordered is not None:
-        raise ValueError(
-            "Kendall's tau is not identified where a terminal event prevents another; ask for cross_ratio: how those fare who had an "
-            "event, and those who had none"
-        )
-    pairs = endpoint_pairs(names)
-    cells, rng = encoding.cells(covariates), np.random.default_rng(fitted.seed)
-    chunks = _all_rows(fitted, cells, rng)
-    found = [kendall_tau(chunks, (encoding.column_of(a), encoding.column_of(b)), rng) for a, b in pairs]
-    out = pd.DataFrame(found, columns=["tau", "tau_given_covariates"])
-    out.index = pd.MultiIndex.from_tuples([(names[a], names[b]) for a, b in pairs])
-    return out
-
-
-def _all_rows(fitted: Answering, cells: Cells, rng: np.random.Generator) -> list[KnownRows]:
-    """Rows with their hidden states, in parts that fit into memory; nothing being known of the endpoints."""
-    chunks, seed = [], int(rng.integers(2**63))
-    for rows in row_chunks(cells, fitted.n_hidden):
-        part = cells.part(rows)
-        hidden = hidden_given(fitted.parameters, part, np.random.default_rng(seed), fitted.n_jobs, fitted.covariate_units)
-        chunks.append(KnownRows(fitted.parameters.natural(), part, hidden))
-    return chunks
 
 
 _MOST_EXACT = 10

@@ -1,25 +1,42 @@
-"""What every fitted model answers, beside predictions: likelihoods, completed tables and cohorts, what was learned."""
+"""What every fitted model answers, in scikit-learn's and scikit-survival's words.
+
+Predictions, each of which is a short question to a prognosis; effects that a person can read; likelihoods, completed tables and cohorts;
+what was learned.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harmonium.metrics.multi_endpoint import global_concordance
+from harmonium.metrics.wins import count_wins
 from harmonium.model import explanation, generation
-from harmonium.model.asked import given_endpoints, observed_endpoints
-from harmonium.model.comparing import Comparing
-from harmonium.model.cross_ratio import cross_ratio
-from harmonium.model.dependence_interval import dependence_with_spread
+from harmonium.model.answering import Answering
+from harmonium.model.asked import asked_times, given_endpoints, observed_endpoints
+from harmonium.model.confidence import Interval
+from harmonium.model.dependence import cross_ratio, dependence, dependence_with_spread
+from harmonium.model.effects import column_named, contrast, effects, measure_of, partial_dependence
+from harmonium.model.explanation import contributions
+from harmonium.model.prognosis import Prognosis
 from harmonium.model.storage import save_model
+from harmonium.model.usual_question import usual_measure, usual_time
+from harmonium.model.win_ratio import check_order, win_ratio
+from harmonium.table.endpoints import parse_endpoints
+from harmonium.table.frames import columns_of, to_pandas
+from harmonium.table.step_function import as_step_functions
 from harmonium.typing import Array
 
 __all__ = ["SurvivalModel"]
 
+_N_VALUES = 9  # of a numeric column, along which an answer is followed
 
-class SurvivalModel(Comparing):
+
+class SurvivalModel(ABC):
     """Questions to a fitted model.
 
     Arguments mean the same everywhere: ``X`` are covariates, which may be missing; ``endpoint`` is the first one if none is named;
@@ -28,6 +45,408 @@ class SurvivalModel(Comparing):
     included. ``interval``, a probability such as 0.95, asks for an :class:`~harmonium.model.confidence.Interval` with ``estimate``,
     ``lower`` and ``upper``.
     """
+
+    @property
+    @abstractmethod
+    def fitted(self) -> Answering:
+        """The fitted model that answers."""
+
+    def prognosis(self, X: Any, *, given: Any = None) -> Prognosis:
+        """Everything that can be asked about some rows: X is encoded once, and hidden states are found once.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; values may be missing.
+        given : DataFrame, optional
+            What is known of the endpoints; of those that it does not have, nothing is.
+
+        Returns
+        -------
+        Prognosis
+        """
+        fitted = self.fitted
+        covariates = fitted.encoding.covariates(X)
+        known = None if given is None else given_endpoints(fitted, X, given, len(covariates))
+        return fitted.ask(covariates, known)
+
+    def predict(self, X: Any, *, endpoint: str | None = None, given: Any = None, interval: float | None = None) -> Any:
+        """Risk, higher means sooner; see :meth:`Prognosis.risk <harmonium.model.prognosis.Prognosis.risk>`."""
+        return self.prognosis(X, given=given).risk(endpoint, interval=interval)
+
+    def predict_survival_function(
+        self,
+        X: Any,
+        *,
+        endpoint: str | None = None,
+        times: Any = None,
+        given: Any = None,
+        return_array: bool = False,
+        return_diagnostics: bool = False,
+        interval: float | None = None,
+    ) -> Any:
+        """Probability of no event until each time (eq. 20).
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; values may be missing.
+        endpoint : str, optional
+            By default the first.
+        times : array_like, optional
+            By default the distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints.
+        return_array : bool
+            An array (rows, times) rather than step functions.
+        return_diagnostics : bool
+            Also return an :class:`~harmonium.model.hidden.Answer` with Monte-Carlo errors and R-hat. Its errors are zero where
+            answers are exact: up to 14 hidden units, and beyond in rows with few missing values.
+        interval : float, optional
+            A probability, such as 0.95.
+
+        Returns
+        -------
+        array of StepFunction, or ndarray of shape (n_rows, n_times)
+            With ``interval``, an Interval of them.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8()
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> known = hm.landmark(y[:1], 12)
+        >>> alive = model.predict_survival_function(X[:1], endpoint="os", times=[12, 24], given=known, return_array=True)
+        >>> float(alive[0, 0])
+        1.0
+        """
+        prognosis = self.prognosis(X, given=given)
+        if interval is not None:
+            found = prognosis.survival(endpoint, times, interval=interval, return_diagnostics=return_diagnostics)
+            at = asked_times(prognosis, endpoint, times)
+            return found if return_array else Interval(*(as_step_functions(at, curve) for curve in found))
+        array, answer = prognosis.survival(endpoint, times, return_diagnostics=True)
+        curves = array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
+        return (curves, answer) if return_diagnostics else curves
+
+    def predict_cumulative_incidence(
+        self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None, interval: float | None = None
+    ) -> Any:
+        """Probability that the event has happened until each time, (rows, times), whatever may prevent it.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Covariates; values may be missing.
+        endpoint : str or tuple of str, optional
+            By default the first; of several, the first event.
+        times : array_like, optional
+            By default the distinct event times in training.
+        given : DataFrame, optional
+            What is known of the endpoints.
+        interval : float, optional
+            A probability, such as 0.95.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_times), or an Interval of them
+        """
+        return self.prognosis(X, given=given).cumulative_incidence(endpoint, times, interval=interval)
+
+    def predict_state_probabilities(self, X: Any, *, times: Any, given: Any = None, interval: float | None = None) -> dict[str, Any]:
+        """Where subjects are at each time, (rows, times) by path, where an endpoint is terminal; they add up to one.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8(terminal=True)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.predict_state_probabilities(X[:1], times=[12, 24])
+        >>> list(found)
+        ['event-free', 'recurrence', 'death without recurrence', 'death after recurrence']
+        >>> sum(found.values()).round(12)
+        array([[1., 1.]])
+        """
+        found: dict[str, Any] = self.prognosis(X, given=given).state_probabilities(times, interval=interval)
+        return found
+
+    def predict_time_in_states(self, X: Any, *, until: float, given: Any = None, interval: float | None = None) -> dict[str, Any]:
+        """Mean time spent on each path; see :meth:`Prognosis.time_in_states <harmonium.model.prognosis.Prognosis.time_in_states>`."""
+        found: dict[str, Any] = self.prognosis(X, given=given).time_in_states(until=until, interval=interval)
+        return found
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, *, endpoint: str | None = None, times: Any = None, given: Any = None, return_array: bool = False
+    ) -> Any:
+        """Cumulative hazard, -ln S, at each time, as ``predict_survival_function``; infinite where S is zero."""
+        prognosis = self.prognosis(X, given=given)
+        array = prognosis.cumulative_hazard(endpoint, times)
+        return array if return_array else as_step_functions(asked_times(prognosis, endpoint, times), array)
+
+    def predict_density(self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None, interval: float | None = None) -> Any:
+        """Density of the event time; see :meth:`Prognosis.density <harmonium.model.prognosis.Prognosis.density>`.
+
+        Where an endpoint is terminal, the derivative of the cumulative incidence; ``endpoint`` may then name several, of which the first
+        event counts.
+        """
+        return self.prognosis(X, given=given).density(endpoint, times, interval=interval)
+
+    def predict_hazard(self, X: Any, *, endpoint: Any = None, times: Any = None, given: Any = None, interval: float | None = None) -> Any:
+        """Hazard; see :meth:`Prognosis.hazard <harmonium.model.prognosis.Prognosis.hazard>`.
+
+        Where an endpoint is terminal, among those with no terminal event and none of the endpoints asked for so far.
+        """
+        return self.prognosis(X, given=given).hazard(endpoint, times, interval=interval)
+
+    def predict_quantile(
+        self, X: Any, *, q: float = 0.5, endpoint: str | None = None, given: Any = None, interval: float | None = None
+    ) -> Any:
+        """A quantile of the event time; see :meth:`Prognosis.quantile <harmonium.model.prognosis.Prognosis.quantile>`."""
+        return self.prognosis(X, given=given).quantile(endpoint, q, interval=interval)
+
+    def predict_median(self, X: Any, *, endpoint: str | None = None, given: Any = None, interval: float | None = None) -> Any:
+        """The median event time; see :meth:`Prognosis.quantile <harmonium.model.prognosis.Prognosis.quantile>`."""
+        return self.prognosis(X, given=given).median(endpoint, interval=interval)
+
+    def predict_restricted_mean(
+        self, X: Any, *, until: float, endpoint: str | None = None, given: Any = None, interval: float | None = None
+    ) -> Any:
+        """The mean until a time; see :meth:`Prognosis.restricted_mean <harmonium.model.prognosis.Prognosis.restricted_mean>`."""
+        return self.prognosis(X, given=given).restricted_mean(endpoint, until=until, interval=interval)
+
+    def predict_joint_survival(self, X: Any, *, times: Mapping[str, Any], given: Any = None, interval: float | None = None) -> Any:
+        """Survival of several endpoints; see :meth:`Prognosis.joint_survival <harmonium.model.prognosis.Prognosis.joint_survival>`."""
+        return self.prognosis(X, given=given).joint_survival(times, interval=interval)
+
+    def predict_joint_density(self, X: Any, *, times: Mapping[str, Any], given: Any = None, interval: float | None = None) -> Any:
+        """Density of several endpoints; see :meth:`Prognosis.joint_density <harmonium.model.prognosis.Prognosis.joint_density>`."""
+        return self.prognosis(X, given=given).joint_density(times, interval=interval)
+
+    # --- columns: standardized over the rows of a table, with intervals ---
+
+    def contrast(
+        self,
+        X: Any,
+        column: Any,
+        values: Sequence[Any],
+        *,
+        endpoint: Any = None,
+        measure: str = "survival",
+        times: Any = None,
+        until: float | None = None,
+        interval: float | None = 0.95,
+    ) -> pd.DataFrame:
+        """Compare two values of a column, all else being as in a table: difference and ratio of standardised answers.
+
+        Everybody in ``X`` is given the first value, then the second, and answers are averaged. That is a statement about the average of
+        these rows: its interval says how well the model knows it, not how other rows would differ. What the column stands for besides
+        itself is not taken away unless other columns say it; by itself, this is no effect of a cause.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Covariates; values may be missing.
+        column : str
+        values : pair
+            Two levels, or two numbers; the second is compared with the first.
+        endpoint : str or tuple of str, optional
+            By default the first.
+        measure : "survival", "incidence", "restricted_mean" or "states"
+        times : array_like
+            At which survival, incidence or states are compared.
+        until : float
+            Of a restricted mean.
+        interval : float or None
+            Probability of the intervals. None for none: then the estimates are averages of predictions as they are.
+
+        Returns
+        -------
+        DataFrame
+            ``estimate``, ``lower`` and ``upper`` of both values, of their difference and of their ratio, at each time. The prior shrinks
+            effects, which predicts better but is no estimate of a difference; so with intervals what it has taken from this column is
+            added back, by one step of Newton's method.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.load_nvalt8()
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.contrast(X, "arm", ("CP/CG", "CP/CG+N"), endpoint="os", times=[24])
+        >>> list(found.index.get_level_values("of"))
+        ['arm = CP/CG', 'arm = CP/CG+N', 'difference', 'ratio']
+        >>> bool((found["lower"] < found["estimate"]).all())
+        True
+        """
+        fitted = self.fitted
+        return contrast(fitted, X, column, values, measure_of(fitted, measure, endpoint, times, until), interval)
+
+    def partial_dependence(
+        self,
+        X: Any,
+        column: Any,
+        *,
+        values: Sequence[Any] | None = None,
+        endpoint: Any = None,
+        measure: str = "survival",
+        times: Any = None,
+        until: float | None = None,
+        interval: float | None = 0.95,
+    ) -> pd.DataFrame:
+        """Standardised answers along the values of a column, as ``contrast`` has them for two of them.
+
+        ``values`` are by default the levels of a column or, of numbers, quantiles in ``X`` from the 5th to the 95th percentile. With
+        ``interval=None`` they are averages of predictions, without anything added back.
+        """
+        fitted = self.fitted
+        own = column_named(fitted, column)
+        if values is None and own.role == "numeric":
+            (found,) = columns_of(to_pandas(X), [column])
+            values = np.unique(np.nanquantile(found.to_numpy(dtype=np.float64), np.linspace(0.05, 0.95, _N_VALUES))).tolist()
+        measured = measure_of(fitted, measure, endpoint, times, until)
+        return partial_dependence(fitted, X, column, list(own.levels) if values is None else list(values), measured, interval)
+
+    def summary(
+        self, X: Any = None, y: Any = None, *, time: float | None = None, until: float | None = None, interval: float | None = 0.95
+    ) -> pd.DataFrame:
+        """One table of effects: what a step in each column goes with, for each endpoint, all else being as in a table.
+
+        The step is from the first level to each other or, of numbers, from the lower to the upper quartile. Effects are standardised as in
+        ``contrast``, over at most 100 rows of ``X``, and so are what they mean and what they do not.
+
+        Parameters
+        ----------
+        X : DataFrame, optional
+            Whose rows are averaged over; without it, subjects drawn from the model.
+        y : DataFrame, optional
+            What was observed of them. Adds the ``importance`` of each column: by how much the mean log-likelihood of a row falls if
+            nobody knows the column (it is integrated out), with an interval over rows.
+        time : float, optional
+            At which probabilities are compared; by default each endpoint's median event time.
+        until : float, optional
+            Of restricted means; by default the time until which nine tenths of an endpoint's distinct event times lie.
+        interval : float or None
+            As in ``contrast``.
+
+        Returns
+        -------
+        DataFrame
+            By column, step and endpoint: ``difference`` in the probability of no event until ``time``, ``mean_difference`` in the
+            restricted mean, with their intervals. Positive is better.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.make_three_way(200, random_state=0)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> model.summary(X, interval=None).columns.tolist()
+        ['time', 'difference', 'until', 'mean_difference']
+        """
+        if not self.fitted.encoding.modelled:  # no column has an effect
+            nothing = pd.MultiIndex.from_tuples([], names=["column", "step", "endpoint"])
+            return pd.DataFrame(columns=["time", "difference", "until", "mean_difference"], index=nothing, dtype=np.float64)
+        return effects(self.fitted, X, y, time, until, interval)
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        endpoint: Any = None,
+        measure: str | None = None,
+        time: float | None = None,
+        until: float | None = None,
+        interval: float | None = None,
+    ) -> pd.DataFrame:
+        """Why these patients: what each known value contributes to the difference from the average (Shapley values).
+
+        What is unknown is integrated out, so no background sample is needed. Exact up to ten known columns; with more, averages over
+        64 orders. Contributions add up to the difference between prediction and average in either case. They say what the model makes of
+        the values, not what changing them would do.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Patients; missing values contribute nothing and are not listed.
+        endpoint : str, optional
+        measure : "survival", "incidence" or "restricted_mean", optional
+            By default survival; if an endpoint of the model is terminal, incidence, as the page and the report draw it.
+        time : float, optional
+            Of survival or incidence; by default the endpoint's median event time.
+        until : float
+            Of a restricted mean.
+        interval : float, optional
+            Probability of intervals of the contributions.
+
+        Returns
+        -------
+        DataFrame
+            By row and column: the ``value`` and its ``contribution``; then the ``average`` of those of whom nothing is known, and the
+            ``prediction``.
+
+        Examples
+        --------
+        >>> import harmonium as hm
+        >>> X, y = hm.datasets.make_three_way(200, random_state=0)
+        >>> model = hm.SurvivalHarmonium(n_hidden=2, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+        >>> found = model.explain(X[:1], time=0.5)["contribution"].droplevel("row")
+        >>> gap = found["prediction"] - found["average"] - found.drop(["prediction", "average"]).sum()
+        >>> bool(abs(gap) < 1e-12)
+        True
+        """
+        fitted = self.fitted
+        if measure == "states":
+            raise ValueError('states are several numbers; explain "survival", "incidence" or "restricted_mean"')
+        what = measure or usual_measure(fitted.encoding)
+        if time is None and what != "restricted_mean":
+            time = usual_time(fitted.encoding, endpoint)
+        return contributions(fitted, X, measure_of(fitted, what, endpoint, None if time is None else [float(time)], until), interval)
+
+    def win_ratio(
+        self,
+        X: Any,
+        column: Any,
+        values: Sequence[Any],
+        *,
+        until: float,
+        order: Sequence[str] | None = None,
+        y: Any = None,
+        interval: float | None = 0.95,
+    ) -> pd.DataFrame:
+        """Win ratio and net benefit of one value of a column against another, by ordered endpoints, at a horizon.
+
+        Two subjects with covariates of ``X``, one with each value: who dies later until the horizon wins; if both are alive, who has the
+        next event later. It comes from the model's law of all endpoints and has no censoring in it, unlike counts of observed pairs, which
+        change with the length of follow-up. Standardised over ``X`` as ``contrast`` is, with the same reservations.
+
+        Parameters
+        ----------
+        X : DataFrame
+        column : str
+        values : pair
+            The second is compared with the first.
+        until : float
+            The horizon.
+        order : sequence of str, optional
+            One or two endpoints, the most important first; by default terminal ones come before others.
+        y : DataFrame, optional
+            What was observed of the rows of ``X``: adds the counted pairs (:func:`harmonium.metrics.count_wins`) as ``observed``.
+        interval : float or None
+            As in ``contrast``.
+
+        Returns
+        -------
+        DataFrame
+            Probabilities of wins, losses and ties by endpoint and in all; net benefit (wins minus losses) and win ratio.
+        """
+        fitted = self.fitted
+        names = check_order(fitted, order)
+        out = win_ratio(fitted, X, column, values, names, until, interval)
+        if y is not None:
+            (own,) = columns_of(to_pandas(X), [column])
+            chosen = own.isin(list(values)).to_numpy()
+            rows = parse_endpoints(y).in_unit(fitted.encoding.unit).part(chosen)
+            counted = count_wins(rows, (own[chosen] == values[1]).to_numpy(), order=names, until=until)
+            out.insert(0, "observed", counted["share"])
+        return out
 
     # --- how likely, how good ---
 
@@ -207,7 +626,7 @@ class SurvivalModel(Comparing):
         """
         fitted = self.fitted
         covariates = fitted.encoding.covariates(X)
-        return explanation.dependence(fitted, covariates) if interval is None else dependence_with_spread(fitted, covariates, interval)
+        return dependence(fitted, covariates) if interval is None else dependence_with_spread(fitted, covariates, interval)
 
     def cross_ratio(
         self,

@@ -144,7 +144,7 @@ class RationalSpline:
     def at(self, values: Array) -> Array:
         """The map."""
         with np.errstate(over="ignore"):
-            u = np.clip(values / self.size, -_LARGEST_NUMBER, _LARGEST_RATIONAL_SPLINE)
+            u = np.clip(values / self.size, -_LARGEST_NUMBER, _LARGEST_NUMBER)
         place, xi = self._piece(u)
         rise, left, right = self._shape(place)
         between = xi * (1.0 - xi)
@@ -167,7 +167,7 @@ class RationalSpline:
         u = np.where(low > 0.0, self.x[0] - _tail_inverse(low, self.slopes[0]), u)
         u = np.where(high > 0.0, self.x[-1] + _tail_inverse(high, self.slopes[-1]), u)
         with np.errstate(over="ignore"):
-            return np.asarray(np.where(np.isnan(scores), np.nan, np.clip(u * self.size, -_LARGEST_NUMBER, _LARGEST_RATIONAL_SPLINE)))
+            return np.asarray(np.where(np.isnan(scores), np.nan, np.clip(u * self.size, -_LARGEST_NUMBER, _LARGEST_NUMBER)))
 
     def _piece(self, u: Array) -> tuple[Integers, Array]:
         """The piece in which each number lies, and how far along."""
