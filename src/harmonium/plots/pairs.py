@@ -20,7 +20,7 @@ _SERIES = (
 
 
 def dependence(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Kendall's tau of every pair of endpoints, with intervals if there was a bootstrap.
+    """Kendall's tau of every pair of endpoints, with intervals if the table has them.
 
     Parameters
     ----------
