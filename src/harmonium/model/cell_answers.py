@@ -196,7 +196,7 @@ class CellAnswers:
         out = self._of(self.parameters, self.cells.part(rows), None if self.known is None else self.known.part(rows))
         out.stands_for = None if self.stands_for is None else self.stands_for[rows]
         out._hurried = self._hurried
-        if self._found is not None:
+        if self._found is not None and rows.size:
             number = np.full(self.n_rows, -1)
             number[rows] = np.arange(rows.size)
             out._found = [own.part(number[own.places]) for own in self._found if (number[own.places] >= 0).any()]
