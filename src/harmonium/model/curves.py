@@ -40,7 +40,9 @@ def areas(curves: Curves, breaks: Array, until: float) -> Array:
     until : float
     """
     even = np.linspace(0.0, until, _N_PANELS + 1)
-    groups, found, order = groups_of_intervals(*breaks.T), [curves(np.arange(0), even)[..., 0]], [np.arange(0)]
+    if not len(breaks):
+        return curves(np.arange(0), even)[..., 0]
+    groups, found, order = groups_of_intervals(*breaks.T), list[Array](), list[Integers]()
     for group, first in enumerate(np.unique(groups, return_index=True)[1]):
         order.append(np.flatnonzero(groups == group))
         nodes, weights = panel_nodes(np.unique(np.concatenate([even, breaks[first]])), _N_NODES)

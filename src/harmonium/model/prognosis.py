@@ -273,8 +273,10 @@ class Prognosis:
         NaN if that is beyond follow-up, unless the event itself is given.
         """
         places, end = self._places(endpoint), _checked_until(until)
-        if self._scale(places).is_timed(np.array(end)):
-            return areas(self._survival_of(places), self.answerer.breaks(places, end), end)
+        scale = self._scale(places)
+        if scale.is_timed(np.array(end)):
+            last = min(end, scale.end)  # nobody survives a horizon
+            return areas(self._survival_of(places), self.answerer.breaks(places, last), last)
         if self.warns:
             warn_of_no_mean(self.encoding.endpoints[places[0]], end)
         if self.known is None or len(places) > 1:
