@@ -40,7 +40,7 @@ def test_points_and_intervals_are_those_of_the_table(bootstrap):
 
 
 def test_a_models_answer_can_be_drawn(nvalt8):
-    model, X, y = nvalt8
+    model, X, _ = nvalt8
     answer = model.dependence(X)
     ax = hm.plots.dependence(answer)
     assert ax.lines[1].get_xdata() == answer["tau"].tolist()
