@@ -1,8 +1,6 @@
 """Answers of one harmonium of all endpoints: averages over its hidden states.
 
-What can be asked of some rows, whichever way their hidden units were dealt with.
-
-Finding what answers about some rows are made of: the method that each row allows, in parts that fit into memory.
+Each row is answered by the method that it allows (enumeration, integration or sampling), in parts that fit into memory.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Completions of rows of whose covariates or event history something is not known:
 
 .. math:: p(x_m, \text{history} \mid \text{what is known}) \propto p(x_m \mid x_o) \, L(\text{history} \mid x), \qquad x = (x_o, x_m) .
 
-Missing covariates are completed by :mod:`harmonium.model.completions`; possible histories, of an event between two visits, say, or of a
+Missing covariates are completed as above; possible histories, of an event between two visits, say, or of a
 subject that is known to be alive for longer than it was examined, by :mod:`harmonium.table.possible_histories`. L is the likelihood under
 the harmoniums of all endpoints, so any answer about such a row is the average of the answers about its completions.
 """

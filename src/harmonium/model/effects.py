@@ -1,4 +1,4 @@
-"""One table of effects: what a step in each column goes with, and what the column is worth.
+"""Effects that a person can read: standardised answers, contrasts, and one table of differences by covariate.
 
 Answers averaged over rows that all have one value of a column, and how sure they are.
 

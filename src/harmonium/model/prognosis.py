@@ -4,12 +4,9 @@ It holds an *answerer*, which has encoded the rows and found what is needed once
 harmonium of all endpoints (:mod:`harmonium.model.cell_answers`), or transitions between the states of ordered endpoints
 (:mod:`harmonium.model.transition_answers`). Questions are in the user's unit of time.
 
-``interval=0.95`` for the questions of a prognosis: one decorator gives it to all of them.
-
-Intervals of quantiles: the times at which the ends of the interval of the cumulative incidence reach the level.
-
-Unlike a standard error of the time itself, they exist where the level is not reached until the end of follow-up (Brookmeyer and Crowley
-1982).
+One decorator gives ``interval=0.95`` to all questions but quantiles, whose intervals are the times at which the ends of the interval of the
+cumulative incidence reach the level. Unlike a standard error of the time itself, they exist where the level is not reached until the end of
+follow-up (Brookmeyer and Crowley 1982).
 """
 
 from __future__ import annotations

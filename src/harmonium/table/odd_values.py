@@ -1,4 +1,6 @@
-"""Levels that look like one another: "ii" and "II", "lI" and "II", "T0" and "TO" are probably the same, typed twice.
+"""Odd values of a covariate.
+
+Levels that look like one another: "ii" and "II", "lI" and "II", "T0" and "TO" are probably the same, typed twice.
 
 Words among numbers: one "unknown" would make a column of numbers a category with very many levels.
 

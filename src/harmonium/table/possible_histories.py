@@ -1,4 +1,4 @@
-r"""Courses of which a part was not seen: an event that is looked for at visits, before a terminal one that is known at its time.
+r"""Event histories of which a part was not seen: an event that is looked for at visits, before a terminal one that is known at its time.
 
 Recurrences are found at visits, deaths in a register. Of a subject without recurrence at its last visit that died later, it is not known
 whether a recurrence came between; of one with a recurrence, between which two visits it came. To forget what is known beyond the last

@@ -1,4 +1,4 @@
-"""Kaplan and Meier's product-limit estimate: the one place where risk sets are counted.
+"""Kaplan and Meier's product-limit estimate, the one place where risk sets are counted, and Aalen and Johansen's.
 
 A subject is at risk at t if it entered before t and was observed until t or longer. A subject observed from the start (entry 0) is at
 risk from time 0 on, an event at time 0 included.
