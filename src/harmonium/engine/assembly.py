@@ -28,10 +28,6 @@ class Chunk(NamedTuple):
 
     Attributes
     ----------
-    patterns : ndarray
-        Rows whose unobserved cells are all shared; those with the same cells one after the other (:mod:`harmonium.engine.pattern_sum`).
-    others : ndarray
-        All other rows; those that need the same part of a table are neighbours, so that it is still in the cache.
     statistics : ndarray of shape (n_rows, n_statistics)
         Of observed cells; zero where not observed.
     first_cell : ndarray of shape (n_rows + 1,)
@@ -54,8 +50,6 @@ class Chunk(NamedTuple):
         Weights of its panel's nodes.
     """
 
-    patterns: Integers
-    others: Integers
     statistics: Array
     first_cell: Integers
     shared: Integers
@@ -259,7 +253,7 @@ def _assemble(
 ) -> int:
     """Fill the arrays of a chunk; returns the number of parts used."""
     # Names of their own: taking an array out of a tuple inside the loop costs as much as the work there.
-    _, _, statistics, first_cell, shared, columns, parts, whole, error, part_row, part_error, part_length, part_weights = chunk
+    statistics, first_cell, shared, columns, parts, whole, error, part_row, part_error, part_length, part_weights = chunk
     table_cells = TableCells(whole, error, parts, part_row, part_error, part_length, part_weights)
     room = _Room(np.empty(NODES), np.empty((2, NODES)), np.empty(2))
     cell = part = 0
@@ -297,8 +291,6 @@ def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: 
     n_cells, n_parts = _count(lower, upper, layout.domains, layout.tabulated)
     integers = np.int64
     chunk = Chunk(
-        patterns=np.empty(0, integers),
-        others=np.arange(lower.shape[0]),
         statistics=np.zeros((lower.shape[0], layout.n_statistics)),
         first_cell=np.empty(lower.shape[0] + 1, integers),
         shared=np.empty(n_cells, integers),
@@ -327,35 +319,4 @@ def assemble(layout: Layout, lower: Array, upper: Array, grid: Grid, table_row: 
     for cell in np.flatnonzero(chunk.shared == _UNRESOLVED):
         row, column = int(chunk.whole[cell, 0]), int(chunk.column[cell])
         chunk.shared[cell] = sharing.interval_row[column, float(lower[row, column]), float(upper[row, column])]
-    key = _pattern_keys(chunk.first_cell, chunk.shared)
-    order = np.argsort(key, kind="stable")
-    patterns, others = order[key[order] >= 0], np.flatnonzero(key < 0)
-    others = others[np.argsort(_first_parts(others, chunk.first_cell, chunk.parts, chunk.part_row), kind="stable")]
-    parts = {name: array[:used] for name, array in chunk._asdict().items() if name.startswith("part_")}
-    return chunk._replace(patterns=patterns, others=others, **parts)
-
-
-@compiled()
-def _first_parts(rows: Integers, first_cell: Integers, parts: Integers, part_row: Integers) -> Integers:
-    """Where the first part of a panel that a row needs is in the tables; -1 if it needs none."""
-    out = np.full(rows.size, -1, np.int64)
-    for place in range(rows.size):
-        for cell in range(first_cell[rows[place]], first_cell[rows[place] + 1]):
-            if out[place] < 0 and parts[cell, 0] >= 0:
-                out[place] = part_row[parts[cell, 0]]
-    return out
-
-
-@compiled()
-def _pattern_keys(first_cell: Integers, shared: Integers) -> Integers:
-    """A number for each row that depends on its cells, all of which are shared; -1 where there are others, or none."""
-    keys = np.zeros(first_cell.size - 1, np.int64)
-    for row in range(keys.size):
-        key = -1 if first_cell[row] == first_cell[row + 1] else 0
-        for cell in range(first_cell[row], first_cell[row + 1]):
-            if shared[cell] < 0 or key < 0:
-                key = -1
-                break
-            key = (key * 1_000_003 + shared[cell] + 1) % 4_398_046_511_093
-        keys[row] = key
-    return keys
+    return chunk._replace(**{name: array[:used] for name, array in chunk._asdict().items() if name.startswith("part_")})

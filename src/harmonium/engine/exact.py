@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonium.cells import Cells
-from harmonium.engine.assembly import Chunk
 from harmonium.engine.block_sum import sum_blocks
 from harmonium.engine.enumeration import Expectations, expectations, row_groups, state_probabilities
 from harmonium.engine.factors import FactorPlan
-from harmonium.engine.many_states import FEWEST_UNITS, ManyStates
 from harmonium.engine.one_strip import Strip, sum_strip
 from harmonium.engine.parameters import Natural, Parameters
-from harmonium.engine.pattern_sum import sum_patterns
 from harmonium.engine.prepared import Piece, Prepared, Term, Unrepresented, cut_into_pieces, cut_into_strips, merged
 from harmonium.engine.state_sum import INACCURATE, SUMMED, Energy, Factors, Sums, sum_states
 from harmonium.engine.threads import map_in_order, thread_count
@@ -34,8 +31,8 @@ _TABLE_BYTES = 100_000_000  # the tables of a refined grid; each slice of rows h
 _TOLERATED_SHARE = 1e-4  # of rows that may go through enumeration before the grid is refined; it is a thousand times slower
 _PATIENCE = 300  # evaluations before the coarsest grid is tried again
 _WORTH_THREADS = 200_000  # rows times states
-_SLICES = 8  # of rows that threads share; the order of additions must not depend on the number of threads
-_FEWEST_FOR_PATTERNS = 6  # hidden units; with fewer, a pass over all states is as quick
+_SLICES, _FEW_SLICES = 8, 2  # of rows that threads share, whose order of additions must not depend on threads; each has tables of its own
+_MOST_FOR_ONE_STRIP = 8  # hidden units, whose states fit into the cache of compiled code that does all of the work
 _FEW_ROWS = 4  # for which preparing shared integrals would take longer than one integral for each cell and state
 
 Result = TypeVar("Result")
@@ -114,7 +111,7 @@ class LogMassSum:
         Such code tells by :meth:`count_uses` how often it did.
         """
         self._try_coarser()
-        few = n_hidden < FEWEST_UNITS and len(self._prepared.strips) == 1
+        few = n_hidden <= _MOST_FOR_ONE_STRIP and len(self._prepared.strips) == 1
         return self._prepared.strip(n_hidden) if few else None
 
     def count_uses(self, n_evaluations: int) -> None:
@@ -124,10 +121,7 @@ class LogMassSum:
     def _without_strip(self, natural: Natural) -> tuple[float, Natural] | None:
         """Value and gradient of any rows; None if the grid had to be refined."""
         prepared = self._prepared
-        if natural.n_hidden >= FEWEST_UNITS:
-            sums, unrepresented, pull_back, blamed = self._add_up_by_halves(prepared, natural)
-        else:
-            sums, unrepresented, pull_back, blamed = self._add_up(prepared, natural)
+        sums, unrepresented, pull_back, blamed = self._add_up(prepared, natural)
         n_inaccurate = sum(rows.n_inaccurate for rows in unrepresented)
         if self._refine(prepared, n_inaccurate, natural.n_hidden, blamed):
             return None
@@ -177,28 +171,6 @@ class LogMassSum:
         pull_back = partial(plan.pull_back, factors, means, sums.occupancy, sums.adjoint)
         return sums, unrepresented, pull_back, partial(_blamed, plan, factors, sums.blame)
 
-    def _add_up_by_halves(self, prepared: Prepared, natural: Natural) -> Added:
-        """The same for many states."""
-        states = ManyStates.evaluate(
-            prepared.plan, natural, prepared.spare_tables, lambda function, items: self._map(function, items, natural.n_hidden)
-        )
-        energy, unrepresented = _energy(natural), []
-        totals = _empty_sums(energy, states.factors)._replace(blame=np.zeros(prepared.plan.n_error_rows, np.int64))
-        for number, piece in enumerate(prepared.pieces):
-            weights = piece.weights
-            room = partial(_room_for, weights.size, totals)
-            sums = states.add_up(prepared.chunk(number), prepared.places(number), weights, energy, room)
-            for total, addend in zip(_totals(totals), _totals(sums), strict=True):
-                np.add(total, addend, out=total)
-            if sums.flag.any():
-                unrepresented.append(Unrepresented(piece, sums.flag))
-
-        def pull_back(bias: Array, coupling: Array) -> None:
-            states.pull_back(bias, coupling)
-            prepared.spare_tables.append(states.tables)
-
-        return totals, unrepresented, pull_back, lambda: states.blamed(totals.blame)
-
     def _enumerated_sums(self, natural: Natural, rows: Unrepresented) -> tuple[Array, Array, Array, Array]:
         """What rows that the tables cannot represent add to value, bias, coupling and hidden bias, summed in log space."""
         value, bias = np.zeros(1), np.zeros(natural.bias.size)
@@ -234,7 +206,7 @@ class LogMassSum:
                 own = out[id(piece.term)][piece.start : piece.stop]
                 sums = empty._replace(flag=np.empty(piece.n_rows, np.int8), blame=np.zeros_like(empty.blame))
                 sums = sums._replace(posterior=own, log_mass=np.empty(piece.n_rows)) if with_posterior else sums._replace(log_mass=own)
-                _sum_rows(prepared.chunk(number), energy, factors, sums)
+                sum_states(prepared.chunk(number), energy, factors, sums)
                 return sums, piece
 
             found = list(self._map(one, range(len(prepared.pieces)), natural.n_hidden))
@@ -254,8 +226,7 @@ class LogMassSum:
             return False
         grid = prepared.plan.grid
         finer = prepared.plan.on(grid.halved(blamed()))
-        n_rows = finer.n_error_rows if n_hidden >= FEWEST_UNITS else finer.n_table_rows
-        if finer.grid is grid or n_rows << (3 + n_hidden) > _TABLE_BYTES:
+        if finer.grid is grid or finer.n_table_rows << (3 + n_hidden) > _TABLE_BYTES:
             return False
         self._prepared = prepared.on(finer.grid)
         return True
@@ -271,7 +242,8 @@ class LogMassSum:
 
     def _n_slices(self, n_strips: int, n_hidden: int) -> int:
         """Into how many independent sums the rows are cut; each has an adjoint of its own."""
-        return max(1, min(_SLICES, n_strips)) if self._work(n_hidden) >= _WORTH_THREADS else 1
+        most = _SLICES if n_hidden <= _MOST_FOR_ONE_STRIP else _FEW_SLICES
+        return max(1, min(most, n_strips)) if self._work(n_hidden) >= _WORTH_THREADS else 1
 
     def _work(self, n_hidden: int) -> int:
         return self._n_rows << n_hidden
@@ -343,15 +315,6 @@ def _add_up_strips(prepared: Prepared, energy: Energy, factors: Factors, numbers
     return sums, unrepresented
 
 
-def _sum_rows(chunk: Chunk, energy: Energy, factors: Factors, sums: Sums) -> None:
-    """Sum over the hidden states of all rows of a chunk, by patterns where that pays and no posterior is wanted."""
-    if sums.posterior.shape[0] or energy.hidden_bias.size < _FEWEST_FOR_PATTERNS:
-        sum_states(chunk, np.arange(sums.flag.size), energy, factors, sums)
-    else:
-        sum_patterns(chunk, chunk.patterns, np.empty(0), energy, factors, sums)
-        sum_states(chunk, chunk.others, energy, factors, sums)
-
-
 def _blamed(plan: FactorPlan, factors: Factors, blame: Integers) -> Booleans:
     """Panels that were not accurate enough for some row."""
     grid, n_columns = plan.grid, plan.tabulated_columns.size
@@ -377,12 +340,6 @@ def _empty_sums(energy: Energy, factors: Factors, with_gradient: bool = True) ->
         adjoint=np.zeros(factors.table.shape if with_gradient else (0, 0)),
         blame=np.zeros(factors.errors.shape[0], np.int64),
     )
-
-
-def _room_for(n_rows: int, totals: Sums) -> Sums:
-    """Empty sums of the same form, for so many rows."""
-    like = {name: np.zeros_like(value) for name, value in zip(Sums._fields[3:], totals[3:], strict=True)}
-    return totals._replace(log_mass=np.empty(n_rows), flag=np.empty(n_rows, np.int8), **like)
 
 
 def _totals(sums: Sums) -> tuple[Array | Integers, ...]:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from harmonium.cells import Cells
 from harmonium.engine.assembly import Chunk, assemble
 from harmonium.engine.factors import FactorPlan
-from harmonium.engine.half_cells import Places, places
-from harmonium.engine.half_tables import HalfTables
 from harmonium.engine.one_strip import Strip, strip_of
 from harmonium.engine.panels import Grid
 from harmonium.engine.row_blocks import RowBlocks, on_grid, row_blocks
@@ -164,9 +162,7 @@ class Prepared:
         self._bytes = _Kept()
         weakref.finalize(self, _give_back, self._bytes)
         self._before = before or {}
-        self._places: dict[int, Places] = {}
         self._strips: dict[int, Strip] = {}
-        self.spare_tables: list[HalfTables] = []  # memory for many states, which is large; threads take turns
 
     def on(self, grid: Grid) -> Prepared:
         """The same on another grid."""
@@ -184,15 +180,6 @@ class Prepared:
         """The assembled rows of a piece, kept while memory allows."""
         chunk: Chunk = self._kept_or_made((number,), lambda: self._assembled(self.pieces[number]))
         return chunk
-
-    def places(self, number: int) -> Places:
-        """Where tables by halves have what a piece refers to; kept if the piece is."""
-        found = self._places.get(number)
-        if found is None:
-            found = places(self.chunk(number), self.plan)
-            if (number,) in self._kept:
-                self._places[number] = found
-        return found
 
     def row_blocks(self, number: int, n_hidden: int) -> RowBlocks:
         """The rows of a strip laid out for few hidden states, kept while memory allows."""

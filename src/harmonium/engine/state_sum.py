@@ -28,7 +28,6 @@ __all__ = [
     "Energy",
     "Factors",
     "Sums",
-    "add_observed",
     "add_up",
     "fields_of",
     "most_cells",
@@ -107,18 +106,6 @@ def visible_energy(statistics: Array, row: int, bias: Array) -> float:
     for d in range(statistics.shape[1]):
         energy += statistics[row, d] * bias[d]
     return energy
-
-
-@compiled(sums=True, inline=True)
-def add_observed(statistics: Array, row: int, weight: float, expected: Array, bias: Array, coupling: Array, hidden_bias: Array) -> None:
-    """Add the observed cells' part of a row's gradient: minus the expectation of statistics and their products with h (eq. 11)."""
-    for d in range(statistics.shape[1]):
-        bias[d] -= weight * statistics[row, d]
-    for j in range(expected.size):
-        weighted = weight * expected[j]
-        hidden_bias[j] -= weighted
-        for d in range(statistics.shape[1]):
-            coupling[j, d] -= weighted * statistics[row, d]
 
 
 @compiled(inline=True)
@@ -272,8 +259,8 @@ def most_cells(first_cell: Integers) -> int:
 
 
 @compiled(sums=True)
-def sum_states(chunk: Chunk, rows: Integers, energy: Energy, factors: Factors, sums: Sums) -> None:
-    """Sum over the hidden states of some rows of a chunk (eq. 5), with their probabilities (eq. 7) if wanted."""
+def sum_states(chunk: Chunk, energy: Energy, factors: Factors, sums: Sums) -> None:
+    """Sum over the hidden states of all rows of a chunk (eq. 5), with their probabilities (eq. 7) if wanted."""
     # Names of their own: taking an array out of a tuple inside the loop costs more than the loop's work with few states.
     statistics, first_cell, shared, column = chunk.statistics, chunk.first_cell, chunk.shared, chunk.column
     whole, parts, part_row, part_weights = chunk.whole, chunk.parts, chunk.part_row, chunk.part_weights
@@ -285,7 +272,7 @@ def sum_states(chunk: Chunk, rows: Integers, energy: Energy, factors: Factors, s
     with_posterior = posterior.shape[0] > 0
     cell_factors = np.empty((most_cells(first_cell), n_states))
     weights, fields, expected = np.empty(n_states), np.empty(hidden_bias.size), np.empty(hidden_bias.size)
-    for row in rows:
+    for row in range(flag.size):
         begin, end = first_cell[row], first_cell[row + 1]
         flag[row] = SUMMED
         fields_of(statistics, row, coupling, hidden_bias, fields)
