@@ -161,3 +161,11 @@ def test_the_default_is_survival_at_the_median_event_time(model, study):
     times = model.encoding_.endpoints[0].event_times
     by_default = model.explain(study[0][:1])
     pd.testing.assert_frame_equal(by_default, model.explain(study[0][:1], measure="survival", time=float(np.median(times))))
+
+
+def test_a_number_that_most_rows_share_has_a_step_all_the_same():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"edema": np.where(rng.random(80) < 0.85, 0.0, rng.choice([0.5, 1.0], 80)), "age": rng.normal(60.0, 8.0, 80)})
+    y = hm.endpoints(pd.DataFrame({"t": rng.exponential(5.0, 80), "e": 1}), os=("t", "e"))
+    model = hm.SurvivalHarmonium(1, trainer=hm.Exact(n_starts=1), random_state=0).fit(X, y)
+    assert "0 to 1" in model.summary(X, interval=None).loc["edema"].index.get_level_values("step")

@@ -332,11 +332,13 @@ def _drawn(fitted: Answering) -> pd.DataFrame:
 
 
 def _steps(column: Column, frame: pd.DataFrame) -> list[Any]:
-    """The first level and all others, or the quartiles of a number."""
+    """The first level and all others, or the quartiles of a number; its ends, if so many rows have one value that quartiles are the same."""
     if column.role != "numeric":
         return list(column.levels)
     (values,) = columns_of(frame, [column.name])
-    return [float(q) for q in np.nanquantile(values.to_numpy(dtype=np.float64), _QUARTILES)]
+    numbers = values.to_numpy(dtype=np.float64)
+    low, high = np.nanquantile(numbers, _QUARTILES)
+    return [float(low), float(high)] if high > low else [float(np.nanmin(numbers)), float(np.nanmax(numbers))]
 
 
 def _columns(name: str, own: Sure, level: float | None, most: float) -> dict[str, float]:
