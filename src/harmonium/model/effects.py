@@ -332,7 +332,7 @@ def _drawn(fitted: Answering) -> pd.DataFrame:
 
 
 def _steps(column: Column, frame: pd.DataFrame) -> list[Any]:
-    """The first level and all others, or the quartiles of a number; its ends, if so many rows have one value that quartiles are the same."""
+    """The first level and all others, or the quartiles of a number; its ends, if the quartiles are the same."""
     if column.role != "numeric":
         return list(column.levels)
     (values,) = columns_of(frame, [column.name])

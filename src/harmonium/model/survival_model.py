@@ -311,8 +311,8 @@ class SurvivalModel(ABC):
         """One table of effects: what a step in each column goes with, for each endpoint, all else being as in a table.
 
         The step is from the first level to each other or, of numbers, from the lower to the upper quartile (from the lowest to the highest
-        value if quartiles are the same). Effects are standardised as in
-        ``contrast``, over at most 100 rows of ``X``, and so are what they mean and what they do not.
+        value if the quartiles are the same). Effects are standardised as in ``contrast``, over at most 100 rows of ``X``, and so are what
+        they mean and what they do not.
 
         Parameters
         ----------
