@@ -40,7 +40,7 @@ def effects_of_columns(page: Document, table: pd.DataFrame, unit: str) -> None:
     page.heading("What a step in each column goes with")
     page.text(
         "Differences between subjects who are alike in everything else that was recorded, averaged over the subjects of this table: from "
-        "the first level of a column to another, or from the lower to the upper quartile of a number (its ends, if these are the same). They "
+        "the first level of a column to another, or from the lower to the upper quartile of a number (its ends, if these are equal). They "
         "are averages of predictions, to which linear effects of all columns are added that the model shrinks. Positive is better."
         + (f" Lines, and numbers in brackets, are {_LEVEL:.0%} intervals." if "difference_lower" in table else "")
         + " They describe; without randomisation they are no effects of a treatment."
