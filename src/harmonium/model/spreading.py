@@ -311,6 +311,11 @@ class _Population:
     slopes: Array
     positions: Array
 
+    def moves(self, directions: Array) -> Array:
+        """How far each prediction moves along each direction (coordinates, directions), the more a row stands for the more."""
+        each = np.sqrt(len(self.weights) * self.weights)
+        return np.asarray((each[:, None, None] * (self.slopes @ directions)).reshape(-1, directions.shape[1]))
+
     @property
     def alive(self) -> Array:
         """Survival averaged over everybody."""
@@ -354,11 +359,11 @@ def _nearly_normal(alive: Array) -> Array:
     return np.asarray(np.log(-np.log(np.clip(alive, 1e-9, 1.0 - 1e-9))))
 
 
-def _with_known_average(around: _Around, population: _Population, covariance: Array, displaced: Array) -> tuple[Array, Array]:
-    """A covariance and a displacement in which survival averaged over everybody is no less certain than its product-limit estimate.
+def _by_average(around: _Around, population: _Population, covariance: Array, displaced: Array) -> tuple[Array, Array, Array]:
+    """Directions that move survival averaged over everybody, the covariance of all else, and a displacement that leaves it where it is.
 
-    How large effects are says nothing about the average, which is seen directly: a displacement by larger effects leaves it where it is,
-    and its variance, which the covariance of all parameters has only roughly, is Greenwood's. What is known given the average stays.
+    How large effects are says nothing about the average, which is seen directly; its variance, which the covariance of all parameters has
+    only roughly, is no larger than Greenwood's. What is known given the average stays.
     """
     mean, ties = population.average, around.objective.recorded.layout.tabulated[around.objective.layout.outcomes]
     values, vectors = eigh(mean @ covariance @ mean.T)
@@ -371,8 +376,8 @@ def _with_known_average(around: _Around, population: _Population, covariance: Ar
         alive = population.alive[part]
         known[part, part] = np.outer(alive, alive) * _greenwood(around.objective, int(place), population.positions[part])
     shares, turned = eigh(unit.T @ known @ unit)
-    lost = gain @ turned * np.sqrt(1.0 - np.clip(shares, 0.0, 1.0))  # never more variance than the model has: it is smooth in time
-    return covariance - lost @ lost.T, displaced
+    own = gain @ turned * np.sqrt(np.clip(shares, 0.0, 1.0))  # never more variance than the model has: it is smooth in time
+    return own, covariance - gain @ gain.T, displaced
 
 
 def _greenwood(objective: Objective, place: int, positions: Array) -> Array:
@@ -405,19 +410,18 @@ def _inverse(matrix: Array) -> Array:
 
 
 def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
-    """The displacement, and the covariance as directions, ordered by how far predictions move along them."""
+    """The displacement, and the covariance as directions: those of averages, then others by how far predictions of everybody move."""
     population = around.population()
-    covariance, displaced = _with_known_average(around, population, covariance, displaced)
-    variances, axes = eigh(covariance)
+    own, rest, displaced = _by_average(around, population, covariance, displaced)  # first, since rows of which little is known are averages
+    variances, axes = eigh(rest)
     root = axes * np.sqrt(np.maximum(variances, 0.0))  # rounding leaves some below zero where the average takes all that was open
-    rows = (population.slopes @ root).reshape(-1, len(root))
-    together = np.sqrt(len(population.weights)) * (population.average / (population.alive * np.log(population.alive))[:, None]) @ root
-    moves = np.concatenate([rows, together])  # averages count as much as all rows, since rows of which little is known are averages
+    moves = population.moves(root)
     values, turned = eigh(moves.T @ moves)
-    order = np.argsort(values)[::-1][:_MOST]
-    share = np.maximum(values, 0.0)[order] / max(float(np.maximum(values, 0.0).sum()), 1e-300)
+    order = np.argsort(values)[::-1][: _MOST - own.shape[1]]
+    gained = np.concatenate([np.sum(population.moves(own) ** 2, axis=0), np.maximum(values, 0.0)[order]])
+    share = gained / max(float(gained.sum() + np.maximum(values, 0.0).sum() - gained[own.shape[1] :].sum()), 1e-300)
     n_free, n_effects = int(around.free.sum()), around.unit.size
-    whole = np.concatenate([displaced[None], (root @ turned[:, order]).T])
+    whole = np.concatenate([displaced[None], own.T, (root @ turned[:, order]).T])
     natural = np.array([around.natural(int(k)) for k in np.flatnonzero(around.free)])
     biases = natural[around.of_biases[around.free]] if around.n_direct else natural[:0]
     effects = whole[:, n_free:].reshape(len(whole), len(biases), n_effects) if len(biases) else np.zeros((len(whole), 0, n_effects))
@@ -432,5 +436,5 @@ def _directions(around: _Around, covariance: Array, displaced: Array) -> Spread:
         chances=np.zeros(0),
         linear=np.zeros((0, 1 + n_effects)),
         linear_roots=np.zeros((0, 1 + n_effects, 1 + n_effects)),
-        linear_moves=np.zeros((0, 1 + len(order), 1 + n_effects)),
+        linear_moves=np.zeros((0, len(whole), 1 + n_effects)),
     )
