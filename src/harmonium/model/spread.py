@@ -138,8 +138,9 @@ def covariate_statistics(cells: Cells) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-LEADING = 22
-"""Directions that are followed for answers about single rows; what the others would add is added in proportion."""
+LEADING = 32
+"""Directions that are followed for answers about single rows: 22, with fewer of which curves are not held often enough, beside those of
+averages, five for each of two endpoints. What the others would add is added in proportion."""
 
 _NEARLY_ALL = 0.99  # of the variance of predictions has what averages follow; the rest is added in proportion
 
