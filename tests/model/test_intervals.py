@@ -134,7 +134,7 @@ def test_few_directions_stand_for_all_of_them(ordered):
     few, whole = (list(prognosis.deviations(question, thorough=thorough)[1]) for thorough in (False, True))
     spreads = [own.spread for own in model.fitted_.transitions.models]
     assert not any(len(own.jumps) for own in spreads)  # there was one start
-    assert all(len(own.kept) > 2 * LEADING for own in spreads)
+    assert all(len(own.kept) > LEADING for own in spreads)
     assert len(few) % len(spreads) == 0
     displacements = range(0, len(few), len(few) // len(spreads))  # the first of each endpoint's directions
     few = [own for place, own in enumerate(few) if place not in displacements]
