@@ -314,7 +314,7 @@ class _Population:
     def moves(self, directions: Array) -> Array:
         """How far each prediction moves along each direction (coordinates, directions), the more a row stands for the more."""
         each = np.sqrt(len(self.weights) * self.weights)
-        return np.asarray((each[:, None, None] * (self.slopes @ directions)).reshape(-1, directions.shape[1]))
+        return np.asarray((each[:, None, None] * (self.slopes @ directions)).reshape(self.predictions.size, directions.shape[1]))
 
     @property
     def alive(self) -> Array:
