@@ -141,11 +141,6 @@ class Grid:
     # A table has one row for each node, then one for each panel's integral, then the integrals from each edge to 1.
 
     @property
-    def first_panel_row(self) -> int:
-        """Where the rows of whole panels begin."""
-        return NODES * self.n_panels
-
-    @property
     def first_suffix_row(self) -> int:
         """Where the rows of integrals from an edge to 1 begin; the first of them is the integral over (0, 1]."""
         return (NODES + 1) * self.n_panels
